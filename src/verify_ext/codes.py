@@ -157,10 +157,12 @@ class Rules(Mapping[str, Rule]):
     ) -> Finding:
         """Make a finding of the row `rule_id` at `place`.
 
-        `words` fill the templates of the row. Raises KeyError for a rule that is not in this
-        table or a word that is missing: both are our bugs, and a test makes every row appear.
+        `words` fill the templates of the row, as do `expected` and `actual`. Raises KeyError for
+        a rule that is not in this table or a word that is missing: both are our bugs, and a test
+        makes every row appear.
         """
         row = self._rows[rule_id]
+        words = {"expected": expected, "actual": actual, **words}
         return Finding(
             code=row.code.name,
             rule=row.rule,

@@ -13,13 +13,13 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from verify_ext.model import Location
+from verify_ext.model import Extension, Location
 
 TEXT_LIMIT_BYTES = 4 * 1024 * 1024
 """More than any manifest, skill or module that a person maintains; a limit of our own."""
@@ -97,6 +97,22 @@ class Source:
     def top(self) -> Spot:
         """The first place of the file, for what is said about the file as a whole."""
         return self.spot(0)
+
+
+def line_spot(extension: Extension, file: str, line: int) -> Spot | None:
+    """Return the place of a whole line in a file of an extension, None if there is no such line.
+
+    `file` and `line` may come from a worker: nothing but the extension's own files is read.
+    """
+    if file not in extension.files or line < 1:
+        return None
+    try:
+        source = read_source(extension.root / file, extension.shown(file))
+        text = source.line(line)
+    except (SourceError, IndexError):
+        return None
+    start = source.offset(line, len(text) - len(text.lstrip()) + 1)
+    return source.spot(start, source.offset(line, len(text) + 1))
 
 
 def file_spot(path: str) -> Spot:
@@ -225,14 +241,10 @@ def _plain(node: Node, budget: list[int]) -> Any:
             Spot(node.location),
         )
     if node.kind == "mapping":
-        return {_hashable(name): _plain(value, budget) for name, value in node.entries}
+        return {name.value: _plain(value, budget) for name, value in node.entries}
     if node.kind == "sequence":
         return [_plain(element, budget) for element in node.elements]
     return node.value
-
-
-def _hashable(key: Node) -> Any:
-    return key.value if key.kind not in ("mapping", "sequence") else f"<{key.kind}>"
 
 
 # --- YAML ------------------------------------------------------------------------------------
@@ -248,27 +260,35 @@ _YAML_KINDS = {
 }
 
 
+# libyaml is ten times faster than PyYAML's own parser, and accepts a little more: tabs, a comment
+# that touches a block scalar's mark, a BOM inside, questions in flow, some directives and tags.
+_DIFFERS_IN_LIBYAML = re.compile(r"[\t\ufeff]|[|>][-+0-9]*#|^%|(?:^|[\s\[{,])!", re.MULTILINE)
+_SLOW_PARSER_LIMIT = 64 * 1024
+
+
 def parse_yaml(source: Source, start: int = 0, end: int | None = None) -> Node:
-    """Parse the YAML document in `source.text[start:end]` as PyYAML's safe loader reads it.
+    """Parse the YAML document in `source.text[start:end]` as `yaml.safe_load` reads it.
 
     An empty document is a `null` node. Raises SourceError.
     """
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     text = source.text[start:end]
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    question_in_flow = "?" in text and ("[" in text or "{" in text)
+    if len(text) <= _SLOW_PARSER_LIMIT and (question_in_flow or _DIFFERS_IN_LIBYAML.search(text)):
+        loader = yaml.SafeLoader
     try:
         root = yaml.compose(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
         parts = [part for part in (error.context, error.problem) if part]
-        offset = start + (mark.index if mark else 0)
-        raise SourceError("syntax", "not valid YAML: " + ", ".join(parts), source.spot(offset)) from None
-    except yaml.YAMLError as error:  # a character that YAML forbids; it has a position, no mark
-        offset = start + int(getattr(error, "position", 0) or 0)
-        raise SourceError(
-            "syntax", f"not valid YAML: {str(error).splitlines()[0]}", source.spot(offset)
-        ) from None
+        spot = source.spot(start + _offset_of(error, text))
+        raise SourceError("syntax", "not valid YAML: " + ", ".join(parts), spot) from None
+    except yaml.YAMLError as error:
+        # A character that YAML forbids. libyaml gives its position in bytes, the other in code points.
+        forbidden = yaml.reader.Reader.NON_PRINTABLE.search(text)
+        spot = source.spot(start + (forbidden.start() if forbidden else 0))
+        raise SourceError("syntax", f"not valid YAML: {str(error).splitlines()[0]}", spot) from None
     except RecursionError:
         raise SourceError("too-deep", "nested too deeply", source.spot(start)) from None
     if root is None:
@@ -276,7 +296,16 @@ def parse_yaml(source: Source, start: int = 0, end: int | None = None) -> Node:
     return _YamlReader(source, start).node(root, 0)
 
 
+def _offset_of(error: Any, text: str) -> int:
+    """Return where a parser's error is; of what the text ends in, where that was opened."""
+    marks: list[int] = [mark.index for mark in (error.problem_mark, error.context_mark) if mark is not None]
+    at_end = bool(marks) and marks[0] >= len(text.rstrip())
+    return min(marks) if at_end else next(iter(marks), 0)
+
+
 class _YamlReader:
+    """Makes a `Node` tree of PyYAML's nodes, with merge keys resolved as its constructor does."""
+
     def __init__(self, source: Source, base: int) -> None:
         import yaml
 
@@ -284,7 +313,7 @@ class _YamlReader:
         self._base = base
         self._known: dict[int, Node | None] = {}
         self._construct = yaml.constructor.SafeConstructor()
-        self._error = yaml.YAMLError
+        self._yaml = yaml
 
     def node(self, raw: Any, depth: int) -> Node:
         if id(raw) in self._known:
@@ -300,40 +329,78 @@ class _YamlReader:
         return made
 
     def _make(self, raw: Any, depth: int) -> Node:
-        start, end = self._base + raw.start_mark.index, self._base + raw.end_mark.index
         kind = _YAML_KINDS.get(raw.tag, "other")
-        if kind == "mapping" and isinstance(raw.value, list):
-            return Node(self._source, start, end, kind, entries=tuple(self._entries(raw, depth)))
-        if kind == "sequence" and isinstance(raw.value, list):
+        start = self._base + raw.start_mark.index
+        if kind == "mapping" and isinstance(raw, self._yaml.MappingNode):
+            entries = tuple(self._entries(raw, depth))
+            end = self._end(raw, [part for entry in entries for part in entry])
+            return Node(self._source, start, end, kind, entries=entries)
+        if kind == "sequence" and isinstance(raw, self._yaml.SequenceNode):
             elements = tuple(self.node(element, depth + 1) for element in raw.value)
-            return Node(self._source, start, end, kind, elements=elements)
-        return Node(self._source, start, end, kind, value=self._scalar(raw))
+            return Node(self._source, start, self._end(raw, elements), kind, elements=elements)
+        return Node(self._source, start, self._end(raw, ()), kind, value=self._value(raw))
+
+    def _end(self, raw: Any, inside: Iterable[Node]) -> int:
+        """Return where a node's own text ends; a parser's mark is where the next token begins."""
+        start: int = self._base + raw.start_mark.index
+        end: int = self._base + raw.end_mark.index
+        if getattr(raw, "flow_style", None) is False:
+            end = max((node.end for node in inside if start <= node.start and node.end <= end), default=end)
+        return start + len(self._source.text[start:end].rstrip())
 
     def _entries(self, raw: Any, depth: int) -> Iterator[tuple[Node, Node]]:
         merged: list[tuple[Node, Node]] = []
         own: list[tuple[Node, Node]] = []
         for key, value in raw.value:
             if key.tag == "tag:yaml.org,2002:merge":
-                below = self.node(value, depth + 1)
-                merged += [entry for mapping in below.elements or (below,) for entry in mapping.entries]
-            else:
-                own.append((self.node(key, depth + 1), self.node(value, depth + 1)))
+                merged += self._merged(value, depth)
+                continue
+            if key.tag == "tag:yaml.org,2002:value":  # a plain "=", which is text as a key
+                key.tag = "tag:yaml.org,2002:str"
+            name = self.node(key, depth + 1)
+            if not _is_hashable(name):
+                raise SourceError("syntax", "not valid YAML: found unhashable key", self._spot(key))
+            own.append((name, self.node(value, depth + 1)))
+        last = {repr(name.value): (name, value) for name, value in merged}
         names = {repr(name.value) for name, _ in own}
-        for name, value in merged:  # own keys win, then the first mapping that has the key
-            if repr(name.value) not in names:
-                names.add(repr(name.value))
-                yield name, value
+        yield from (entry for name, entry in last.items() if name not in names)
         yield from own
 
-    def _scalar(self, raw: Any) -> Any:
+    def _merged(self, raw: Any, depth: int) -> list[tuple[Node, Node]]:
+        """Return what a merge key brings: of a list of mappings the first has the last word."""
+        mappings = list(reversed(raw.value)) if isinstance(raw, self._yaml.SequenceNode) else [raw]
+        if not all(isinstance(mapping, self._yaml.MappingNode) for mapping in mappings):
+            what = "expected a mapping or list of mappings for merging"
+            raise SourceError("syntax", f"not valid YAML: {what}", self._spot(raw))
+        return [entry for mapping in mappings for entry in self.node(mapping, depth + 1).entries]
+
+    def _value(self, raw: Any) -> Any:
         try:
             return self._construct.construct_object(raw, deep=True)
-        except (self._error, ValueError, OverflowError) as error:
-            what = getattr(error, "problem", None) or str(error)
+        except RecursionError:
+            raise SourceError("too-deep", "nested too deeply", self._spot(raw)) from None
+        except (
+            self._yaml.YAMLError,
+            ValueError,
+            ArithmeticError,
+            LookupError,
+            TypeError,
+            AttributeError,
+        ) as error:
+            # PyYAML's constructors fail with whatever a wrong date, number or flag makes them
+            what = getattr(error, "problem", None) or str(error) or "a value that does not fit its tag"
             raise SourceError("syntax", f"not valid YAML: {what}", self._spot(raw)) from None
 
     def _spot(self, raw: Any) -> Spot:
         return self._source.spot(self._base + raw.start_mark.index, self._base + raw.end_mark.index)
+
+
+def _is_hashable(key: Node) -> bool:
+    try:
+        hash(key.value)
+    except TypeError:
+        return False
+    return key.kind not in ("mapping", "sequence")
 
 
 # --- JSON ------------------------------------------------------------------------------------
@@ -490,8 +557,8 @@ class PythonModule:
 
     def _offset(self, line: int, column_bytes: int) -> int:
         start = self.source.offset(line, 1)
-        end = self.source.offset(line + 1, 1) if column_bytes else start
-        text = self.source.text[start : max(end, start) or None]
+        # A code point has at least one byte, so the first `column_bytes` of them are enough.
+        text = self.source.text[start : start + column_bytes]
         return start + len(text.encode("utf-8", "surrogatepass")[:column_bytes].decode("utf-8", "ignore"))
 
 

@@ -22,16 +22,18 @@ from verify_ext.model import Checked, Extension, Finding, Layer
 class Exercise:
     """One job in the harness and the judgement of what it saw.
 
-    `request` says what the job is asked for; `judge` gets what the static check declared and
-    what the job observed (plain data, already checked against `observed_schema`), and returns
-    findings.
+    `request` says what the job is asked for (None: there is nothing to exercise); `judge`
+    gets what the static check declared, what the job observed (plain data, already checked
+    against `observed_schema`) and what the same exercise observed of the canary (None for the
+    canary itself), and returns findings.
     """
 
     name: str
     layer: Layer
-    request: Callable[[Checked], dict[str, Any]]
-    judge: Callable[[Checked, dict[str, Any]], Iterable[Finding]]
+    request: Callable[[Checked], dict[str, Any] | None]
+    judge: Callable[[Extension, Checked, dict[str, Any], dict[str, Any] | None], Iterable[Finding]]
     observed_schema: dict[str, Any]
+    component_types: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,255 @@
+"""The command line: arguments to use cases, outcomes to exit codes. Nothing else decides them."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from verify_ext import __version__
+
+if TYPE_CHECKING:
+    from verify_ext.config import Options
+    from verify_ext.events import EventLog
+    from verify_ext.model import Report
+
+EXIT_USAGE = 2
+COMMANDS = ("run", "prepare", "verify", "report", "explain")
+
+_EPILOG = """\
+Plain `verify-ext PATHS` is prepare, verify and report in a row.
+
+exit codes:
+  0  everything that is required passed
+  1  an extension (or its acceptance spec) is at fault
+  2  usage or configuration error
+  3  nothing was found to verify
+  4  undecided: an environment or a harness is at fault, not your change
+  5  a bug in verify-ext
+"""
+
+
+class Cancelled(BaseException):
+    """SIGINT or SIGTERM came; what is done so far is still reported."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    try:
+        code = run(sys.argv[1:] if arguments is None else list(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output is gone, as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + signal.SIGPIPE
+    sys.exit(code)
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    if not arguments or arguments[0] not in (*COMMANDS, "-h", "--help", "--version"):
+        arguments = ["run", *arguments]
+    parsed = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = parsed.command
+    return command(parsed)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="verify-ext",
+        description="Proves that agent extensions load in the real harness; says whose fault a failure is.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"verify-ext {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, use, text in (
+        ("run", _run, "prepare, verify and report (what plain PATHS do)"),
+        ("prepare", _prepare, "build the harness environments that the extensions need; needs an index"),
+        ("verify", _verify, "verify in prepared environments; needs no network"),
+    ):
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(command=use)
+        _add_selection(command)
+        if name != "prepare":
+            _add_running(command)
+    report = commands.add_parser("report", help="show the results of an earlier verify")
+    report.add_argument("results", type=Path, metavar="RESULTS", help="the results.json that verify wrote")
+    report.set_defaults(command=_report)
+    explain = commands.add_parser("explain", help="explain a code or a rule")
+    explain.add_argument("name", metavar="CODE[/RULE]")
+    explain.set_defaults(command=_explain)
+    return parser
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="PATH",
+        help="folders to walk, extensions or manifests (default: .)",
+    )
+    add("--repo", type=Path, metavar="DIR", help="root of the repository (default: git's)")
+    add(
+        "--harness",
+        action="append",
+        default=[],
+        metavar="openjiuwen==X",
+        help="harness version to verify in; repeat for several (default: the repo's pin, else the newest)",
+    )
+    add("--harness-python", type=Path, metavar="PATH", help="verify in this interpreter's installed harness")
+    add("--cache", type=Path, metavar="DIR", help="where environments are kept (default: $VERIFY_EXT_CACHE)")
+
+
+def _add_running(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--static", action="store_true", help="only read (L1); execute nothing, need no harness")
+    add(
+        "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="deadline of each job (default: 60)"
+    )
+    add("--output", type=Path, metavar="FILE", help="write results.json here")
+    add("--allow-empty", action="store_true", help="finding no extension is a success")
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
+    if not 0 < value <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 86400 seconds")
+    return value
+
+
+def _options(parsed: argparse.Namespace, *, offline: bool) -> Options:
+    from verify_ext.config import Options, default_cache
+    from verify_ext.harness.outcome import Limits
+
+    return Options(
+        paths=tuple(parsed.paths) or (Path("."),),
+        repo=parsed.repo.resolve() if parsed.repo else None,
+        harnesses=tuple(parsed.harness),
+        harness_python=parsed.harness_python,
+        static=getattr(parsed, "static", False),
+        offline=offline,
+        cache=(parsed.cache or default_cache()).resolve(),
+        limits=Limits(deadline_s=getattr(parsed, "timeout", 60.0)),
+        allow_empty=getattr(parsed, "allow_empty", False),
+    )
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    from verify_ext.report.publish import publish
+
+    return _verified(parsed, publish, offline=False)
+
+
+def _verify(parsed: argparse.Namespace) -> int:
+    from verify_ext.report.publish import show
+
+    return _verified(parsed, show, offline=True)
+
+
+def _verified(parsed: argparse.Namespace, send: Callable[[Report], None], *, offline: bool) -> int:
+    from verify_ext.pipeline import verify
+
+    report = _recorded(verify, _options(parsed, offline=offline))
+    send(report)
+    if parsed.output:
+        from verify_ext.report import results
+
+        try:
+            parsed.output.write_text(results.dump(report), encoding="utf-8")
+        except OSError as error:
+            print(f"verify-ext: cannot write {parsed.output}: {error.strerror}", file=sys.stderr)
+            return EXIT_USAGE
+    return report.gate.exit_code
+
+
+def _prepare(parsed: argparse.Namespace) -> int:
+    from verify_ext.pipeline import prepare
+    from verify_ext.report.publish import show
+
+    report = _recorded(prepare, _options(parsed, offline=False))
+    show(report)
+    return report.gate.exit_code
+
+
+def _recorded(use_case: Callable[[Options, EventLog], None], options: Options) -> Report:
+    """Run a use case, cut short by SIGINT or SIGTERM, and return the Report of what was done."""
+    from verify_ext.events import EventLog, Finished, TroubleFound, fold
+    from verify_ext.pipeline import unexpected
+    from verify_ext.report.progress import Progress
+
+    started = time.monotonic()
+    cancelled_by: int | None = None
+    with Progress(sys.stderr) as progress, _cancellable():
+        log = EventLog(progress.show)
+        try:
+            use_case(options, log)
+        except Cancelled as cancelled:
+            cancelled_by = cancelled.number
+        except Exception as error:  # noqa: BLE001 - our own bug: said as such, and what was found out is kept
+            log.append(TroubleFound(finding=unexpected(error)))
+    log.append(
+        Finished(cancelled_by=cancelled_by, timing=(("seconds", round(time.monotonic() - started, 3)),))
+    )
+    return fold(log.events())
+
+
+@contextlib.contextmanager
+def _cancellable() -> Iterator[None]:
+    """Turn the first SIGINT or SIGTERM into Cancelled; the second one ends the process."""
+
+    def cancel(number: int, _: object) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)
+        raise Cancelled(number)
+
+    before = {number: signal.signal(number, cancel) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _report(parsed: argparse.Namespace) -> int:
+    from verify_ext.report import results
+    from verify_ext.report.publish import publish
+    from verify_ext.source import SourceError, read_source
+
+    try:
+        source = read_source(parsed.results, str(parsed.results), limit=results.LIMIT_CHARACTERS)
+        report = results.load(source.text)
+    except (SourceError, results.ResultsError) as error:
+        print(f"verify-ext: {parsed.results}: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    publish(report)
+    return report.gate.exit_code
+
+
+def _explain(parsed: argparse.Namespace) -> int:
+    from verify_ext.explain import UnknownNameError, explain
+
+    try:
+        print(explain(parsed.name))
+    except UnknownNameError as error:
+        print(f"verify-ext: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""What a run is asked to do."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from verify_ext.harness.outcome import Limits
+
+
+def default_cache() -> Path:
+    """Return where harness environments are kept: VERIFY_EXT_CACHE, else the XDG cache folder."""
+    own = os.environ.get("VERIFY_EXT_CACHE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "verify-ext"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The settings of one run."""
+
+    paths: tuple[Path, ...]
+    repo: Path | None = None
+    harnesses: tuple[str, ...] = ()
+    harness_python: Path | None = None
+    static: bool = False
+    """Read only; nothing of an extension is executed and no harness is needed."""
+    offline: bool = False
+    """Use environments that are prepared; never ask an index."""
+    cache: Path
+    limits: Limits
+    allow_empty: bool = False

@@ -1,0 +1,1 @@
+"""Verdicts bound to the bytes they are about, and the gate over them."""

@@ -1,0 +1,264 @@
+"""A fork server in one harness environment, seen from the trusted side."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+from verify_ext.harness.outcome import Limits, Outcome
+from verify_ext.harness.wire import Wire, WireError, split_messages
+
+START_LIMIT_S = 300.0
+"""Importing the harness takes 3 to 8 s; a cold, loaded disk has been seen to take a minute."""
+GRACE_S = 30.0
+_WORKER = Path(__file__).resolve().parent.parent / "worker" / "__main__.py"
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+
+
+class SessionError(Exception):
+    """The harness could not be started; `log` is what it said."""
+
+    def __init__(self, message: str, log: str) -> None:
+        super().__init__(message)
+        self.log = log
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What one job is about: `root` is its own copy of the extension, `folder` its own scratch."""
+
+    kind: str
+    exercise: str
+    root: Path
+    folder: Path
+    request: dict[str, Any]
+    paths: tuple[Path, ...] = ()
+
+
+def job_environment() -> dict[str, str]:
+    """Return the variables that a job or its server gets: an allow-list, never a token."""
+    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return {"PATH": os.defpath, "LANG": "C.UTF-8", **kept, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+class Session:
+    """Runs jobs in one harness environment. Threads may share it.
+
+    A context manager: entering imports the harness (seconds), leaving ends every process of it.
+    """
+
+    def __init__(self, python: Path, jobs: Mapping[str, Path], scratch: Path, limits: Limits) -> None:
+        self.limits = limits
+        self.contract = ""
+        self.harness_version = ""
+        self._python = python
+        self._jobs = {kind: str(path) for kind, path in jobs.items()}
+        self._folder = Path(tempfile.mkdtemp(prefix="server-", dir=scratch))
+        self._lock = threading.Lock()
+        self._server: _Server | None = None
+        self._closed = False
+        self._preloaded: tuple[str, ...] = ()
+
+    def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every process of the session. Jobs that were running raise SessionError."""
+        self._closed = True
+        if self._server is not None:
+            self._server.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def preload(self, modules: Iterable[str]) -> None:
+        """Import modules in the server once, so that no job needs to (raises SessionError)."""
+        self._preloaded = tuple(modules)
+        if self._server is not None:
+            self._server.preload(self._preloaded)
+
+    def run(self, job: Job) -> Outcome:
+        """Run a job to its end. A job that takes the server down with it is run once more, alone.
+
+        Raises SessionError if the server cannot be started again.
+        """
+        server = self._server
+        if server is None or self._closed:
+            raise SessionError("the session is not open", "")
+        outcome = server.run(job, self.limits)
+        if outcome is not None:
+            return outcome
+        with self._lock:  # its neighbours died of it, or it of them: only alone can it be told
+            if self._server is server:
+                server = self._restart()
+            again = server.run(job, self.limits)
+            if again is not None:
+                return again
+            self._restart()
+        return Outcome(observed=None, malformed="the process that watches the job was killed")
+
+    def _restart(self) -> _Server:
+        if self._server is not None:
+            self._server.stop()
+        return self._start()
+
+    def _start(self) -> _Server:
+        if self._closed:
+            raise SessionError("the session was closed", "")
+        server = self._server = _Server(self._python, self._jobs, self._folder)
+        ready = server.ready()
+        self.contract, self.harness_version = ready["contract"], ready["harness"]
+        if self._preloaded:
+            server.preload(self._preloaded)
+        return server
+
+
+class _Server:
+    """One server process."""
+
+    def __init__(self, python: Path, jobs: dict[str, str], folder: Path) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs, open(folder / "server.log", "wb") as log:
+            settings = {"socket": theirs.fileno(), "jobs": jobs}
+            home = folder / "home"
+            (home / "tmp").mkdir(parents=True, exist_ok=True)
+            self._process = subprocess.Popen(
+                [str(python), "-I", "-B", str(_WORKER), json.dumps(settings)],
+                cwd=home,
+                env={**job_environment(), "HOME": str(home), "TMPDIR": str(home / "tmp")},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        self._log = folder / "server.log"
+        self._socket = ours
+        self._wire = Wire(ours)
+        self._sending = threading.Lock()
+
+    def ready(self) -> dict[str, Any]:
+        """Wait until the harness is imported and return what the server says of it."""
+        self._socket.settimeout(START_LIMIT_S)
+        try:
+            self._wire.expect_greeting()
+            message = self._wire.receive()
+        except (WireError, TimeoutError, OSError) as error:
+            self._fail(f"the harness did not start: {error}")
+        if message is None or message.get("type") != "ready":
+            reason = (message or {}).get("error") or "its process ended"
+            self._fail(f"the harness did not start: {reason}")
+        return message
+
+    def preload(self, modules: tuple[str, ...]) -> None:
+        try:
+            with self._sending:
+                self._wire.send({"type": "preload", "modules": list(modules)})
+                if self._wire.receive() is None:
+                    self._fail("the harness ended while modules were being imported")
+        except (WireError, TimeoutError, OSError) as error:
+            self._fail(f"the harness ended while modules were being imported: {error}")
+
+    def _fail(self, message: str) -> NoReturn:
+        self.stop()
+        text = self._log.read_bytes()[-20_000:].decode("utf-8", "replace")
+        raise SessionError(message, text)
+
+    def run(self, job: Job, limits: Limits) -> Outcome | None:
+        """Run one job; None when the server or the job's supervisor is gone."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                try:
+                    with self._sending:
+                        self._wire.send(_job_message(job, limits), (theirs.fileno(),))
+                except OSError:
+                    return None
+            ours.settimeout(limits.deadline_s + GRACE_S)
+            try:
+                message = Wire(ours).receive()
+            except TimeoutError:  # a stopped supervisor; the whole server goes with it
+                return None
+            except (WireError, OSError) as error:
+                return Outcome(observed=None, malformed=str(error))
+        return None if message is None else _outcome(message)
+
+    def stop(self) -> None:
+        """End the server and everything below it."""
+        self._socket.close()  # asks it to end all jobs and itself
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE_S)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def _job_message(job: Job, limits: Limits) -> dict[str, Any]:
+    home = job.folder / "home"
+    home.mkdir(exist_ok=True)
+    work = job.folder / "work"
+    work.mkdir(exist_ok=True)
+    return {
+        "type": "job",
+        "kind": job.kind,
+        "exercise": job.exercise,
+        "request": {**job.request, "root": str(job.root)},
+        "home": str(home),
+        "work": str(work),
+        "paths": [str(path) for path in job.paths],
+        "environment": job_environment(),
+        "limits": limits.message(),
+    }
+
+
+def _outcome(message: dict[str, Any]) -> Outcome:
+    """Read the supervisor's last word; what the job itself wrote is read with suspicion."""
+    observed: dict[str, Any] | None = None
+    imported: tuple[str, ...] = ()
+    component, malformed, disturbed = None, None, None
+    try:
+        for part in split_messages(message["result"]):
+            if part.get("type") == "progress" and observed is None:
+                component = part.get("component") if isinstance(part.get("component"), str) else None
+            elif part.get("type") == "result" and observed is None:
+                observed = part["observed"] if isinstance(part.get("observed"), dict) else None
+                imported = tuple(name for name in part.get("imported", ()) if isinstance(name, str))
+            elif part.get("type") == "failed" and observed is None:
+                disturbed = str(part.get("problem"))
+            else:
+                raise WireError("a message out of order")
+    except WireError as error:
+        malformed, observed = str(error), None
+    whole = message["broken"] is None and message["status"] == 0
+    return Outcome(
+        observed=observed if whole else None,
+        imported=imported,
+        broken=message["broken"],
+        status=message["status"],
+        signal=message["signal"],
+        output=message["output"],
+        output_bytes=message["output_bytes"],
+        component=component,
+        malformed=malformed if whole else None,
+        disturbed=disturbed,
+        left_processes=message["left_processes"],
+        cpu_s=message["cpu_s"],
+        wall_s=message["wall_s"],
+        peak_kib=message["peak_kib"],
+    )

@@ -1,0 +1,88 @@
+"""What a job's process may see and use, set up before any extension code runs.
+
+The order matters: descriptors, then environment and folders, then limits. This is the place of
+the jail: whatever takes rights away for good comes last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import resource
+import signal
+import sys
+import tempfile
+from typing import Any
+
+from . import process
+
+RESULT_DESCRIPTOR = 3
+
+
+def enter(message: dict[str, Any], result: int, output: int) -> int:
+    """Confine this process for the job in `message` and return the descriptor for its result.
+
+    `message`: `home` and `work` (folders of this job alone), `environment` (all variables it
+    gets), `paths` (put at the end of `sys.path`, so that they hide nothing of the
+    harness, and as plain entries, so that no `.pth` file in them runs), `limits`.
+    """
+    os.setsid()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    result = _descriptors(result, output)
+    faulthandler.enable(file=2, all_threads=False)  # a segfault says where it was
+    faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)  # so does a hang, when asked
+    _surroundings(message)
+    _limits(message["limits"])
+    process.die_with_parent()
+    return result
+
+
+def _descriptors(result: int, output: int) -> int:
+    """Leave the job nothing: no input, output into our pipe, the result on its own descriptor.
+
+    What the harness keeps open (its log file) points nowhere from now on.
+    """
+    nothing = os.open(os.devnull, os.O_RDWR)
+    result = os.dup(result) if result <= RESULT_DESCRIPTOR else result
+    os.dup2(nothing, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.dup2(result, RESULT_DESCRIPTOR)
+    for name in os.listdir("/proc/self/fd"):
+        number = int(name)
+        if number > RESULT_DESCRIPTOR:
+            with contextlib.suppress(OSError):  # the listing's own descriptor is gone by now
+                if os.path.isfile(f"/proc/self/fd/{number}"):
+                    os.dup2(nothing, number)
+                elif number != nothing:
+                    os.close(number)
+    os.close(nothing)
+    return RESULT_DESCRIPTOR
+
+
+def _surroundings(message: dict[str, Any]) -> None:
+    os.environ.clear()
+    os.environ.update(message["environment"])
+    os.environ["HOME"] = message["home"]
+    os.environ["TMPDIR"] = os.path.join(message["home"], "tmp")
+    os.makedirs(os.environ["TMPDIR"], exist_ok=True)
+    tempfile.tempdir = None  # forget the server's folder
+    os.chdir(message["work"])
+    sys.path += message["paths"]
+    sys.dont_write_bytecode = True
+    sys.argv = ["extension"]
+
+
+def _limits(limits: dict[str, Any]) -> None:
+    for name, value in (
+        (resource.RLIMIT_AS, limits["memory_bytes"]),
+        (resource.RLIMIT_FSIZE, limits["file_bytes"]),
+        (resource.RLIMIT_NOFILE, limits["open_files"]),
+        (resource.RLIMIT_CPU, limits["cpu_s"]),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(name)
+        wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(name, (wanted, wanted))

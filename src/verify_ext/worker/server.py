@@ -1,0 +1,128 @@
+"""The fork server: imports the harness once, then forks a supervisor for each job.
+
+It never runs extension code itself. It answers on one socket; each job brings a socket of its
+own, on which the job's supervisor reports.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import importlib.util
+import os
+import platform
+import select
+import signal
+import socket
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from . import contracts, process, supervisor
+from .protocol import Stream
+
+
+def serve(settings: dict[str, Any]) -> None:
+    """Serve until the trusted side closes the socket.
+
+    `settings`: `socket` (descriptor number), `jobs` (kind → path of its job file).
+    """
+    stream = Stream(socket.socket(fileno=settings["socket"]))
+    stream.greet()
+    try:
+        contract = contracts.pick()
+        jobs = {kind: _load_job(kind, path) for kind, path in settings["jobs"].items()}
+    except Exception as error:  # whatever a broken harness raises on import, said and not judged
+        stream.send({"type": "failed", "error": _last_line(error), "log": traceback.format_exc()})
+        return
+    process.become_subreaper()
+    stream.send(
+        {
+            "type": "ready",
+            "contract": contract.name,
+            "harness": contract.version(),
+            "python": platform.python_version(),
+        }
+    )
+    _Server(stream, contract, jobs).run()
+
+
+def _last_line(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+
+
+def _load_job(kind: str, path: str) -> ModuleType:
+    name = f"verify_ext_job_{kind.replace('-', '_')}"
+    spec = importlib.util.spec_from_file_location(name, Path(path))
+    if spec is None or spec.loader is None:
+        raise ImportError(f"no job in {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+class _Server:
+    def __init__(self, stream: Stream, contract: contracts.Contract, jobs: dict[str, ModuleType]) -> None:
+        self._stream = stream
+        self._contract = contract
+        self._jobs = jobs
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def run(self) -> None:
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # only to be woken
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the group; we decide
+        while True:
+            sources = [self._stream.connection.fileno(), self._wake_read]
+            ready, _, _ = select.select(sources, [], [])
+            if self._wake_read in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake_read, 4096)
+                process.reap_ended()
+            if sources[0] in ready:
+                received = self._stream.receive()
+                if received is None:
+                    break
+                self._handle(*received)
+        process.kill_all_below()
+
+    def _handle(self, message: dict[str, Any], descriptors: list[int]) -> None:
+        if message["type"] == "preload":
+            self._preload(message["modules"])
+        elif message["type"] == "job":
+            self._fork(message, descriptors[0])
+
+    def _preload(self, modules: list[str]) -> None:
+        """Import what the canary's jobs imported, and keep it out of the collector's way.
+
+        A module that cannot be imported alone is left to the jobs: this only saves time.
+        """
+        imported = 0
+        for name in modules:
+            if name not in sys.modules:
+                with contextlib.suppress(Exception):
+                    importlib.import_module(name)
+                    imported += 1
+        gc.collect()
+        gc.freeze()
+        self._stream.send({"type": "preloaded", "imported": imported})
+
+    def _fork(self, message: dict[str, Any], report: int) -> None:
+        sys.stdout.flush()  # or every job would print what the server had not yet written
+        sys.stderr.flush()
+        if os.fork() == 0:
+            # From here on this process is the supervisor; it must never return into the loop.
+            try:
+                os.close(self._wake_read)
+                os.close(self._wake_write)
+                signal.set_wakeup_fd(-1)
+                self._stream.connection.close()
+                job = self._jobs[message["kind"]]
+                supervisor.supervise(message, report, job.EXERCISES[message["exercise"]], self._contract)
+            finally:
+                os._exit(70)
+        os.close(report)

@@ -1,0 +1,64 @@
+"""Packages that only the living harness can tell from the good one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.living import Living
+from tests.mutations import harness_package_live
+from verify_ext.model import Layer, Severity, Verdict
+
+Mutation = Callable[[Path], None]
+MUTATIONS = [
+    function
+    for name, function in inspect.getmembers(harness_package_live, inspect.isfunction)
+    if function.__module__ == harness_package_live.__name__ and not name.startswith("_")
+]
+
+
+def expected(mutation: Mutation, contract: str) -> list[str]:
+    """Return the errors that a mutation's docstring names for a contract."""
+    lines = []
+    for line in inspect.cleandoc(mutation.__doc__ or "").splitlines():
+        where, colon, rule = line.partition(": ")
+        if not line:
+            break
+        if not colon or where == contract:
+            lines.append(rule if colon else line)
+    return sorted(lines)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda function: function.__name__)
+def test_a_mutation_gives_its_rule_and_nothing_else(
+    mutation: Mutation, living: Living, good_package: Path
+) -> None:
+    mutation(good_package)
+    found = [each for each in living.findings(good_package) if each.severity is Severity.ERROR]
+    assert sorted(each.id for each in found) == expected(mutation, living.contract)
+    for finding in found:
+        assert finding.location.path.startswith("deck_maker/")
+        assert finding.location.line >= 1
+        assert finding.message
+        assert "{" not in finding.message.replace("{'", "")
+
+
+def test_the_good_package_passes_in_silence(living: Living, good_package: Path) -> None:
+    report = living.report(good_package)
+    assert report.findings == ()
+    (extension,) = report.extensions
+    assert extension.layers == {
+        Layer.L1: Verdict.PASS,
+        Layer.L2: Verdict.PASS,
+        Layer.L3: Verdict.UNCHECKED,
+    }
+    (run,) = extension.runs
+    assert {each.id for each in run.components} == {
+        "rail:RequestLogRail",
+        "tool:DeckTool",
+        "skill:deck-writing",
+    }
+    assert all(each.verdicts[Layer.L2] is Verdict.PASS for each in run.components)
