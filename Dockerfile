@@ -35,7 +35,8 @@ LABEL org.opencontainers.image.title="verify-ext" \
 FROM installed AS full
 ARG HARNESSES="openjiuwen==0.1.19.post2 openjiuwen==0.1.16"
 RUN set -- && for harness in ${HARNESSES}; do set -- "$@" --harness "${harness}"; done \
-    && verify-ext prepare --allow-empty "$@"
+    && verify-ext prepare "$@" \
+    && rm -rf "${UV_CACHE_DIR}"
 LABEL verify-ext.harnesses="${HARNESSES}"
 
 FROM installed AS core

@@ -127,9 +127,8 @@ choose_image() {
     refuse 4 "No docker daemon answers here, and 'require-protections' is set: nothing was run."
   else
     tell warning "No docker daemon answers here, so extension code runs on this machine, as this user, without the \
-protections of a container: no network isolation of its own, no read-only file system, no limits on memory and \
-processes, and no other user id unless this is root. What is still in force is under 'protections' in the results. \
-The input 'require-protections: true' refuses instead."
+protections of a container: it has the network, may read what this user may read, and is not held to a limit of memory \
+and processes for all of it. The input 'require-protections: true' refuses instead."
   fi
   printf '%s' "$image" >"$state/image"
 }
@@ -326,8 +325,8 @@ inside() { # allow-empty, require-protections
     refuse 4 "'require-protections' is set, and this action runs in the container that the runner made: nothing was run. \
 Use the action at the root of the same repository, on a runner with docker."
   fi
-  tell notice "Reduced protections: the runner gave this container the network, docker's socket and its own token. \
-Extension code is kept from them by another user id and the jail alone."
+  tell notice "Reduced protections: extension code runs in the container that the runner made, which has the network, \
+docker's socket and the runner's own token."
   state=$(mktemp -d "$temporary/verify-ext.XXXXXX")
   mkdir "$state/out"
   : >"$state/image"

@@ -167,6 +167,16 @@ def test_a_broken_index_is_not_the_extensions_fault(
         find_overlay(environment, ["no-such"], tmp_path / "cache", PLACE)
 
 
+def test_an_unpublished_harness_proves_nothing_about_an_extension(
+    environment: Environment, index: PackageIndex, tmp_path: Path
+) -> None:
+    adopted = adopt_environment(environment.python)
+    del index.files["openjiuwen-0.1.17-py3-none-any.whl"]
+    with expect("environment_error/index-unreachable") as caught:
+        ensure_overlay(adopted, ["shared<2"], tmp_path / "cache", print, PLACE)
+    assert caught.value.finding.expected == "an index that has openjiuwen==0.1.17"
+
+
 def test_an_environment_of_somebody_else_is_not_replaced(environment: Environment, tmp_path: Path) -> None:
     adopted = adopt_environment(environment.python)
     assert ensure_overlay(adopted, ["extra"], tmp_path / "cache", print, PLACE).environment == adopted
@@ -189,6 +199,7 @@ def test_only_plain_requirement_lines_reach_the_installer() -> None:
 REAL = {
     "pydantic<2": "dependency_conflict/with-harness",
     "pymilvus==2.6.10": "dependency_conflict/with-harness",
+    "filelock>=4": "dependency_conflict/with-harness",
     "docopt": "dependency_missing/no-wheel",
     "verify-ext-no-such-package": "dependency_missing/not-found",
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import re
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -21,7 +20,7 @@ from tests.report_sample import FINDINGS, REPORT, json_values, reports
 from verify_ext import model, schemas
 from verify_ext.model import Report
 from verify_ext.report import results
-from verify_ext.report.results import ResultsError, comparable, dump, load, read_file, to_json
+from verify_ext.report.results import ResultsError, comparable, dump, load, to_json
 from verify_ext.report.text import visible
 
 SCHEMA = schemas.load("results")
@@ -73,7 +72,7 @@ def test_facts_may_be_as_deep_as_they_can_be_read() -> None:
 
 def test_results_that_would_be_too_long_lose_logs_only(monkeypatch: pytest.MonkeyPatch) -> None:
     report = replace(REPORT, findings=tuple(replace(each, log="x" * 20_000) for each in FINDINGS))
-    monkeypatch.setattr(results, "LIMIT_CHARACTERS", 200_000)
+    monkeypatch.setattr(results, "LIMIT_BYTES", 200_000)
     read = load(dump(report))
     assert [len(each.log or "") for each in read.findings] == [1_000] * len(FINDINGS)
     assert [replace(each, log=None) for each in read.findings] == [
@@ -217,9 +216,9 @@ def test_another_version_is_refused_by_name() -> None:
 
 
 def test_a_file_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "LIMIT_CHARACTERS", 1000)
-    with pytest.raises(ResultsError, match="longer than 1,000 characters"):
-        load(" " * 1001)
+    monkeypatch.setattr(results, "LIMIT_BYTES", 1000)
+    with pytest.raises(ResultsError, match="larger than 1,000 bytes"):
+        load("工" * 334)
 
 
 def test_facts_that_are_too_deep_are_refused() -> None:
@@ -259,20 +258,6 @@ def test_damage_anywhere_is_refused_or_read_but_never_a_crash(places: list[int],
 def _holders(data: Any) -> list[Any]:
     below = data.values() if isinstance(data, dict) else data if isinstance(data, list) else []
     return [data] * bool(below) + [holder for part in below for holder in _holders(part)]
-
-
-def test_a_file_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "results.json"
-    file.write_text(dump(REPORT), "utf-8")
-    assert load(read_file(file)) == REPORT
-
-
-def test_what_is_not_a_file_of_text_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    (tmp_path / "latin").write_bytes(b"\xe9")
-    for name, reason in (("fifo", "not a regular file"), ("none", "does not exist"), ("latin", "not UTF-8")):
-        with pytest.raises(ResultsError, match=reason):
-            read_file(tmp_path / name)
 
 
 # --- Comparing -------------------------------------------------------------------------------

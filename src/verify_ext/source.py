@@ -156,9 +156,10 @@ def decode(data: bytes, path: str) -> Source:
     try:
         return Source(path, body.decode("utf-8"), had_bom)
     except UnicodeDecodeError as error:
-        before = Source(path, body[: error.start].decode("utf-8"))
+        start = len(body[: error.start].decode("utf-8"))
+        spot = Source(path, body.decode("utf-8", "replace")).spot(start, start + 1)
         wrong = body[error.start : error.start + 1].hex()
-        raise SourceError("encoding", f"byte 0x{wrong} is not UTF-8", before.spot(len(before.text))) from None
+        raise SourceError("encoding", f"byte 0x{wrong} is not UTF-8", spot) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -157,6 +157,7 @@ def _refusal(
     loose: Resolution,
     installer: Installer,
 ) -> Refusal:
+    _refuse_deaf_index(environment, installer)
     alone = installer.resolve(lines)
     if alone.found:
         expected = _needs_of_harness(environment, there, lines)
@@ -166,7 +167,6 @@ def _refusal(
     if others:
         words = {"version": environment.python_version, "others": " or ".join(others)}
         return _refused("environment_error/other-python", alone, words)
-    _refuse_deaf_index(environment, installer)
     for line in lines:
         single = installer.resolve([line])
         if not single.found:
@@ -205,11 +205,10 @@ def _needs_of_harness(environment: Environment, there: Sequence[Installed], line
     named = {canonicalize_name(Requirement(line).name) for line in lines}
     if HARNESS in named:
         return environment.requirement
+    own = [text for found in there if found.name == HARNESS for text in found.requires()]
     wanted = [
         text
-        for distribution in there
-        if distribution.name == HARNESS
-        for text in distribution.requires()
+        for text in (*own, *requirement_lines(environment.version)[1:])
         if canonicalize_name(Requirement(text).name) in named and "extra ==" not in text
     ]
     if wanted:

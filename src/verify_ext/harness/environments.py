@@ -25,7 +25,7 @@ from verify_ext.harness.installer import Installer
 from verify_ext.harness.interpreters import Interpreter, inspect
 from verify_ext.harness.records import changed_files, fingerprint, installed, record_lines, tree_digest
 from verify_ext.harness.supported import HARNESS, lock_text, refuse_too_old, requirement_lines
-from verify_ext.harness.trouble import EnvironmentTrouble, flag_place, system_trouble
+from verify_ext.harness.trouble import EnvironmentTrouble, flag_place, readable, system_trouble
 
 Progress = Callable[[str], None]
 
@@ -137,7 +137,7 @@ def ensure_environment(
     `python` is the interpreter to build it with, by default our own. Raises EnvironmentTrouble.
     """
     with system_trouble(chosen, chosen.requirement):
-        return build_or_reuse(recipe_of(chosen, python), cache, progress, chosen)
+        return build_or_reuse(recipe_of(chosen, python), cache.absolute(), progress, chosen)
 
 
 def find_environment(chosen: Chosen, cache: Path, *, python: Path | None = None) -> Environment:
@@ -146,7 +146,7 @@ def find_environment(chosen: Chosen, cache: Path, *, python: Path | None = None)
     Raises EnvironmentTrouble if there is none, or if it is damaged.
     """
     with system_trouble(chosen, chosen.requirement):
-        return find(recipe_of(chosen, python), cache, chosen)
+        return find(recipe_of(chosen, python), cache.absolute(), chosen)
 
 
 def recipe_of(chosen: Chosen, python: Path | None = None) -> Recipe:
@@ -210,6 +210,9 @@ def _build(recipe: Recipe, folder: Path, installer: Installer, progress: Progres
     if start:
         progress(f"starting {recipe.requirement} once, so that it starts faster from now on")
         _warm_up(folder / "bin" / "python", installer, progress)
+    keeper = _sites(folder)[0] / "verify_ext.pth"
+    keeper.write_text(_NO_BYTECODE, encoding="utf-8")
+    keeper.chmod(0o644)
     distributions = installed(_sites(folder))
     facts = {"fingerprint": fingerprint(recipe.interpreter.identity, distributions, ())}
     store.seal(folder, facts)
@@ -267,30 +270,37 @@ import compileall, os
 import openjiuwen.core.runner.runner, openjiuwen.harness.deep_agent, openjiuwen
 compileall.compile_dir(os.path.dirname(openjiuwen.__file__), quiet=2)
 """
-_WARM_UP_LIMIT_S = 300
+WARM_UP_LIMIT_S = 300.0
+
+# Whoever starts this interpreter must not leave bytecode behind by accident; the flag -B can be
+# forgotten, and -I makes Python ignore PYTHONDONTWRITEBYTECODE.
+_NO_BYTECODE = "import sys; sys.dont_write_bytecode = True\n"
 
 
 def _warm_up(python: Path, installer: Installer, progress: Progress) -> None:
     """Import the harness once, so that its bytecode is written: 5 s now, 3 s less at every start.
 
-    Later nobody may write it: bytecode that a job left would run in place of the source. A harness
-    that cannot be imported is the canary's to judge.
+    Afterwards the environment is sealed, bytecode too: what a job leaves would run in place of the
+    source. A harness that cannot be imported is the canary's to judge.
     """
     with tempfile.TemporaryDirectory(prefix="verify-ext-") as home:
-        done = subprocess.run(
-            [python, "-I", "-c", _WARM_UP],
-            cwd=home,
-            env={"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_WARM_UP_LIMIT_S,
-            check=False,
-            pass_fds=installer.keep_open,
-            umask=0o022,
-        )
-    if done.returncode != 0:
-        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        progress(f"{installer.what} did not start: {last}")
+        try:
+            subprocess.run(
+                [python, "-I", "-c", _WARM_UP],
+                cwd=home,
+                env={"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=WARM_UP_LIMIT_S,
+                check=True,
+                pass_fds=installer.keep_open,
+                umask=0o022,
+            )
+        except subprocess.TimeoutExpired:
+            progress(f"{installer.what} did not start within {WARM_UP_LIMIT_S:g} seconds")
+        except subprocess.CalledProcessError as error:
+            last = readable(error.stderr).strip().rpartition("\n")[2]
+            progress(f"{installer.what} did not start: {last}")
 
 
 def _environment(recipe: Recipe, entry: store.Entry) -> Environment:

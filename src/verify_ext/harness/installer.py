@@ -20,9 +20,10 @@ from verify_ext.codes import Place
 from verify_ext.harness.trouble import (
     RULES,
     EnvironmentTrouble,
-    clean_log,
     index_is_silent,
     installer_trouble,
+    log_end,
+    readable,
 )
 
 TIME_LIMIT_S = 900.0
@@ -102,7 +103,7 @@ class Installer:
             if status == 0:
                 return Resolution((Path(folder) / "pins.txt").read_text(encoding="utf-8"), "", "")
         if status == 1 and _NO_SOLUTION in said and not index_is_silent(said):
-            return Resolution("", _refusal(said), clean_log(said))
+            return Resolution("", _refusal(said), log_end(said))
         raise installer_trouble(self.place, self.what, said)
 
     def make_environment(self, folder: Path) -> Installer:
@@ -152,7 +153,7 @@ class Installer:
         except subprocess.TimeoutExpired:
             rule = "environment_error/timed-out"
             raise EnvironmentTrouble(RULES.finding(rule, self.place, seconds=TIME_LIMIT_S)) from None
-        return done.returncode, done.stderr.decode("utf-8", "replace")
+        return done.returncode, readable(done.stderr)
 
     def _uv(self) -> str:
         try:

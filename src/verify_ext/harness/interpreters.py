@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from verify_ext.codes import ENVIRONMENT_ERROR, Place, Rule, Rules
-from verify_ext.harness.trouble import EnvironmentTrouble, clean_log
+from verify_ext.harness.trouble import EnvironmentTrouble, log_end, readable
 
 PYTHONS = ("3.11", "3.12", "3.13")
 """The versions that the harness runs on (its Requires-Python), oldest first."""
@@ -148,10 +148,10 @@ def _ask(python: Path, place: Place) -> dict[str, Any]:
         raise _unusable(python, f"no answer within {ANSWER_LIMIT_S} seconds", place) from None
     except (OSError, ValueError) as error:
         raise _unusable(python, getattr(error, "strerror", None) or str(error), place) from None
-    said = done.stdout.decode("utf-8", "replace")
+    said = readable(done.stdout)
     answer = next((line for line in said.splitlines() if line.startswith(_MARK)), None)
     if done.returncode != 0 or answer is None:
-        log = clean_log(done.stderr.decode("utf-8", "replace") or said)
+        log = log_end(readable(done.stderr) or said)
         raise _unusable(python, f"it ended with status {done.returncode}", place, log)
     try:
         facts = json.loads(answer.removeprefix(_MARK))

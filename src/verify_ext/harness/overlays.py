@@ -50,7 +50,7 @@ def ensure_overlay(
     `requirements` are plain requirement lines (PEP 508, no URL); `place` is where they stand.
     Raises EnvironmentTrouble, and ValueError for lines that a kind should have refused.
     """
-    wanted = _Wanted(environment, plain_lines(requirements), cache, place)
+    wanted = _Wanted(environment, plain_lines(requirements), cache.absolute(), place)
     with system_trouble(place, wanted.what):
         return wanted.ensure(progress)
 
@@ -61,7 +61,7 @@ def find_overlay(environment: Environment, requirements: Sequence[str], cache: P
     Raises EnvironmentTrouble if there is nothing, if it is damaged, or if `prepare` found out that
     the requirements cannot be met; ValueError like `ensure_overlay`.
     """
-    wanted = _Wanted(environment, plain_lines(requirements), cache, place)
+    wanted = _Wanted(environment, plain_lines(requirements), cache.absolute(), place)
     with system_trouble(place, wanted.what):
         return wanted.find()
 

@@ -70,6 +70,7 @@ class Session:
         self._server: _Server | None = None
         self._closed = False
         self._preloaded: tuple[str, ...] = ()
+        self._idle: list[_Supervisor] = []
 
     def __enter__(self) -> Self:
         self._start()
@@ -83,6 +84,8 @@ class Session:
     def close(self) -> None:
         """End every process of the session. Jobs that were running raise SessionError."""
         self._closed = True
+        while self._idle:
+            self._idle.pop().close()
         if self._server is not None:
             self._server.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -94,24 +97,31 @@ class Session:
             self._server.preload(self._preloaded)
 
     def run(self, job: Job) -> Outcome:
-        """Run a job to its end. A job that takes the server down with it is run once more, alone.
+        """Run a job to its end. One whose supervisor is killed is run once more, by another.
 
-        Raises SessionError if the server cannot be started again.
+        Raises SessionError if the harness cannot be started again.
         """
-        server = self._server
-        if server is None or self._closed:
-            raise SessionError("the session is not open", "")
-        outcome = server.run(job, self.limits)
-        if outcome is not None:
-            return outcome
-        with self._lock:  # its neighbours died of it, or it of them: only alone can it be told
-            if self._server is server:
-                server = self._restart()
-            again = server.run(job, self.limits)
-            if again is not None:
-                return again
-            self._restart()
+        for _ in range(2):
+            supervisor = self._take_supervisor()
+            outcome = supervisor.run(job, self.limits)
+            if outcome is not None:
+                self._idle.append(supervisor)
+                return outcome
+            supervisor.close()
         return Outcome(observed=None, malformed="the process that watches the job was killed")
+
+    def _take_supervisor(self) -> _Supervisor:
+        with contextlib.suppress(IndexError):
+            return self._idle.pop()
+        with self._lock:
+            if self._server is None or self._closed:
+                raise SessionError("the session is not open", "")
+            supervisor = self._server.new_supervisor()
+            if supervisor is None:  # the server was killed
+                supervisor = self._restart().new_supervisor()
+            if supervisor is None:
+                raise SessionError("the harness ended as soon as it was started", "")
+            return supervisor
 
     def _restart(self) -> _Server:
         if self._server is not None:
@@ -180,24 +190,16 @@ class _Server:
         text = self._log.read_bytes()[-20_000:].decode("utf-8", "replace")
         raise SessionError(message, text)
 
-    def run(self, job: Job, limits: Limits) -> Outcome | None:
-        """Run one job; None when the server or the job's supervisor is gone."""
+    def new_supervisor(self) -> _Supervisor | None:
+        """Have a supervisor forked, which then runs jobs; None when the server is gone."""
         ours, theirs = socket.socketpair()
-        with ours:
-            with theirs:
-                try:
-                    with self._sending:
-                        self._wire.send(_job_message(job, limits), (theirs.fileno(),))
-                except OSError:
-                    return None
-            ours.settimeout(limits.deadline_s + GRACE_S)
+        with theirs, self._sending:
             try:
-                message = Wire(ours).receive()
-            except TimeoutError:  # a stopped supervisor; the whole server goes with it
+                self._wire.send({"type": "supervisor"}, (theirs.fileno(),))
+            except OSError:
+                ours.close()
                 return None
-            except (WireError, OSError) as error:
-                return Outcome(observed=None, malformed=str(error))
-        return None if message is None else _outcome(message)
+        return _Supervisor(ours)
 
     def stop(self) -> None:
         """End the server and everything below it."""
@@ -207,6 +209,28 @@ class _Server:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+
+class _Supervisor:
+    """A process that runs one job after the other."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._wire = Wire(connection)
+
+    def run(self, job: Job, limits: Limits) -> Outcome | None:
+        """Run one job; None when the supervisor is gone, or does not answer any more."""
+        self._socket.settimeout(limits.deadline_s + GRACE_S)
+        try:
+            self._wire.send(_job_message(job, limits))
+            message = self._wire.receive()
+        except (WireError, OSError):  # OSError: also the time-out
+            return None
+        return None if message is None else _outcome(message)
+
+    def close(self) -> None:
+        """Ask it to end, with all that is below it."""
+        self._socket.close()
 
 
 def _job_message(job: Job, limits: Limits) -> dict[str, Any]:

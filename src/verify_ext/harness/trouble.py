@@ -119,8 +119,11 @@ def flag_place(flag: str, value: str) -> Spot:
 def installer_trouble(place: Place, what: str, said: str) -> EnvironmentTrouble:
     """Return the trouble behind what uv said when it failed, for `what` was being installed."""
     rule = _rule_of(said)
-    log = clean_log(said)
-    return EnvironmentTrouble(RULES.finding(rule, place, what=what, actual=log.splitlines()[0], log=log))
+    lines = [line.strip().removeprefix("error: ").removeprefix("cause: ") for line in said.splitlines()]
+    said_lines = [line for line in lines if line] or ["(it said nothing)"]
+    # The first line says what was tried, the last one what was in the way.
+    actual = said_lines[0] if len(said_lines) == 1 else f"{said_lines[0]} ({said_lines[-1]})"
+    return EnvironmentTrouble(RULES.finding(rule, place, what=what, actual=actual, log=log_end(said)))
 
 
 def _rule_of(said: str) -> str:
@@ -150,7 +153,12 @@ def system_trouble(place: Place, what: str) -> Iterator[None]:
         raise EnvironmentTrouble(RULES.finding(rule, place, what=what, actual=str(error))) from error
 
 
-def clean_log(said: str) -> str:
-    """Return the end of an installer's output, without passwords in addresses."""
-    text = _SECRET.sub("…@", said).strip() or "(it said nothing)"
+def readable(said: bytes) -> str:
+    """Return what a program said as text, without passwords in addresses."""
+    return _SECRET.sub("…@", said.decode("utf-8", "replace"))
+
+
+def log_end(said: str) -> str:
+    """Return as much of the end of a log as a finding carries."""
+    text = said.strip()
     return text if len(text) <= LOG_LIMIT else "…" + text[-LOG_LIMIT:]

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from verify_ext.model import (
@@ -34,14 +33,15 @@ from verify_ext.model import (
     Verdict,
 )
 from verify_ext.report.text import UNSEEN, cut, visible
-from verify_ext.source import SourceError, read_source
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
 SCHEMA_VERSION = 1
-LIMIT_CHARACTERS = 64 * 1024 * 1024
-"""Of a results file: read no more, write no more. 5,000 findings with a long log each fit."""
+LIMIT_BYTES = 64 * 1024 * 1024
+"""Of a results file: read no more, write no more."""
+
+LIMIT_CHARACTERS = LIMIT_BYTES
 
 _DEPTH_LIMIT = 20
 _SHORT_LOG = 1_000
@@ -156,10 +156,10 @@ _NOT_RAW = re.compile(f"(?!\n)(?:{UNSEEN.pattern})")
 def dump(report: Report) -> str:
     """Return `results.json` as text: UTF-8 can encode it, whatever the extension said.
 
-    Past `LIMIT_CHARACTERS` (our own reader would refuse it) logs are cut to 1,000 characters.
+    Past `LIMIT_BYTES` (our own reader would refuse it) logs are cut to 1,000 characters.
     """
     text = _write(report)
-    if len(text) <= LIMIT_CHARACTERS:
+    if _size(text) <= LIMIT_BYTES:
         return text
     findings = tuple(replace(f, log=cut(f.log, _SHORT_LOG) if f.log else f.log) for f in report.findings)
     return _write(replace(report, findings=findings))
@@ -170,6 +170,10 @@ def _write(report: Report) -> str:
     text = _NOT_RAW.sub(lambda match: json.dumps(match[0])[1:-1], text)
     # A log that shows this file must not be read as commands by the workflow runner.
     return text.replace("##[", "#\\u0023[") + "\n"
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 # --- Text to Report --------------------------------------------------------------------------
@@ -194,17 +198,9 @@ def load(text: str) -> Report:
     return _report(data)
 
 
-def read_file(file: Path) -> str:
-    """Return the text of a results file, for `load`. Raises ResultsError: not a regular UTF-8 file."""
-    try:
-        return read_source(file, file.name, limit=LIMIT_CHARACTERS).text
-    except SourceError as error:
-        raise ResultsError(visible(str(error))) from None
-
-
 def _parse(text: str) -> Any:
-    if len(text) > LIMIT_CHARACTERS:
-        raise ResultsError(f"the results are longer than {LIMIT_CHARACTERS:,} characters")
+    if _size(text) > LIMIT_BYTES:
+        raise ResultsError(f"the results are larger than {LIMIT_BYTES:,} bytes")
     try:
         return json.loads(text, parse_constant=_not_a_number, parse_float=_finite)
     except json.JSONDecodeError as error:

@@ -1,7 +1,7 @@
-"""The fork server: imports the harness once, then forks a supervisor for each job.
+"""The fork server: imports the harness once, then forks supervisors, which fork the jobs.
 
-It never runs extension code itself. It answers on one socket; each job brings a socket of its
-own, on which the job's supervisor reports.
+Neither it nor a supervisor runs extension code. It answers on one socket; each supervisor gets a
+socket of its own, on which it is given jobs and reports.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class _Server:
     def _handle(self, message: dict[str, Any], descriptors: list[int]) -> None:
         if message["type"] == "preload":
             self._preload(message["modules"])
-        elif message["type"] == "job":
-            self._fork(message, descriptors[0])
+        elif message["type"] == "supervisor":
+            self._fork(descriptors[0])
 
     def _preload(self, modules: list[str]) -> None:
         """Import what the canary's jobs imported, and keep it out of the collector's way.
@@ -111,18 +111,22 @@ class _Server:
         gc.freeze()
         self._stream.send({"type": "preloaded", "imported": imported})
 
-    def _fork(self, message: dict[str, Any], report: int) -> None:
+    def _fork(self, descriptor: int) -> None:
         sys.stdout.flush()  # or every job would print what the server had not yet written
         sys.stderr.flush()
         if os.fork() == 0:
-            # From here on this process is the supervisor; it must never return into the loop.
+            # From here on this process is a supervisor; it must never return into the loop.
             try:
                 os.close(self._wake_read)
                 os.close(self._wake_write)
                 signal.set_wakeup_fd(-1)
                 self._stream.connection.close()
-                job = self._jobs[message["kind"]]
-                supervisor.supervise(message, report, job.EXERCISES[message["exercise"]], self._contract)
+                stream = Stream(socket.socket(fileno=descriptor))
+                supervisor.supervise(stream, self._find, self._contract)
             finally:
                 os._exit(70)
-        os.close(report)
+        os.close(descriptor)
+
+    def _find(self, message: dict[str, Any]) -> supervisor.Job:
+        job: supervisor.Job = self._jobs[message["kind"]].EXERCISES[message["exercise"]]
+        return job

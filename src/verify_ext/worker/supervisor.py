@@ -1,18 +1,16 @@
-"""One job and everything it starts, watched from outside.
+"""One job at a time and everything it starts, watched from outside.
 
-The supervisor is forked from the server. It forks the job, reads what the job prints and
-reports, holds it to its limits, ends all that the job left behind (it is their subreaper, so a
-double fork does not escape), and then says once how it went.
+A supervisor is forked from the server and lives for many jobs. It forks each job, reads what
+the job prints and reports, holds it to its limits, ends all that the job left behind (it is
+their subreaper, so a double fork does not escape), and then says once how it went.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import select
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -20,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import confinement, process
-from .protocol import pack
+from .protocol import Stream, pack
 
 RESULT_LIMIT_BYTES = 8 * 1024 * 1024
 _CHUNK = 1 << 16
@@ -56,32 +54,43 @@ class Tail:
         return (bytes(self.head) + mark + bytes(tail)).decode("utf-8", "replace")
 
 
-def supervise(message: dict[str, Any], report: int, run: Job, contract: object) -> None:
-    """Run one job and send its outcome on the descriptor `report`. Never returns."""
+def supervise(stream: Stream, find: Callable[[dict[str, Any]], Job], contract: object) -> None:
+    """Run one job after the other until the trusted side closes the socket. Never returns.
+
+    `find` maps a job's message to the function that does it.
+    """
     process.become_subreaper()
     process.die_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    while (received := stream.receive()) is not None:
+        message, _ = received
+        stream.send(_supervised(message, find(message), contract, stream))
+    process.kill_all_below()
+    os._exit(0)
+
+
+def _supervised(message: dict[str, Any], run: Job, contract: object, stream: Stream) -> dict[str, Any]:
+    """Run one job to its end and return how it went; nothing that it started is left."""
     result_read, result_write = os.pipe()
     output_read, output_write = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            # In the job's group are its children; the supervisor is not.
-            for descriptor in (report, result_read, output_read):
-                os.close(descriptor)
+            stream.connection.close()
+            os.close(result_read)
+            os.close(output_read)
             _run_job(message, run, contract, result_write, output_write)
         finally:
             os._exit(70)
     os.close(result_write)
     os.close(output_write)
-    outcome = _Watch(pid, result_read, output_read, message["limits"]).until_ended()
+    try:
+        outcome = _Watch(pid, result_read, output_read, message["limits"]).until_ended()
+    finally:
+        os.close(result_read)
+        os.close(output_read)
     outcome["left_processes"] = process.kill_all_below()
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    outcome["cpu_s"] = round(usage.ru_utime + usage.ru_stime, 4)
-    outcome["peak_kib"] = usage.ru_maxrss
-    with contextlib.suppress(OSError), socket.socket(fileno=report) as connection:
-        connection.sendall(pack(outcome))
-    os._exit(0)
+    return outcome
 
 
 def _run_job(message: dict[str, Any], run: Job, contract: object, result: int, output: int) -> None:
@@ -128,8 +137,9 @@ class _Watch:
                 os.killpg(self._pid, signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
-        _, status = os.waitpid(self._pid, 0)
+        _, status, usage = os.wait4(self._pid, 0)
         self._drain()
+        os.close(self._pidfd)
         return {
             "type": "outcome",
             "broken": self._broken,
@@ -139,6 +149,8 @@ class _Watch:
             "output": self._output.text(),
             "output_bytes": self._output.total,
             "wall_s": round(time.monotonic() - started, 4),
+            "cpu_s": round(usage.ru_utime + usage.ru_stime, 4),
+            "peak_kib": usage.ru_maxrss,
         }
 
     def _poll_until_end(self, started: float) -> None:

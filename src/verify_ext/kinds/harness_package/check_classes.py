@@ -42,8 +42,18 @@ RULES = Rules(
         rule="source-unreadable",
         layer=Layer.L1,
         message="the file cannot be read: {problem}",
-        remedy="Make it an ordinary file of at most 4 MiB.",
+        remedy="Make it an ordinary, readable file.",
         why="The harness cannot import what cannot be read.",
+        source=_SEED + ": module_import_failed",
+    ),
+    Rule(
+        code=MODULE_IMPORT_FAILED,
+        rule="source-too-large",
+        layer=Layer.L1,
+        severity=Severity.WARNING,
+        message="the file is not checked before it is loaded: {problem}",
+        remedy="Keep large data out of Python source.",
+        why="What is not read is not checked; only loading it in the harness shows whether it works.",
         source="A limit of verify-ext: TEXT_LIMIT_BYTES",
     ),
     Rule(
@@ -94,7 +104,7 @@ RULES = Rules(
     ),
 )
 
-_UNREADABLE = {"syntax": "syntax-error", "encoding": "source-encoding"}
+_UNREADABLE = {"syntax": "syntax-error", "encoding": "source-encoding", "too-large": "source-too-large"}
 _ABSTRACT_METHODS = ("invoke", "stream")
 
 

@@ -145,16 +145,21 @@ def _outside_resources(root: Node) -> Iterator[Finding]:
 
 
 def _not_hot_loaded(root: Node) -> Iterator[Finding]:
-    resources = root.get("resources")
-    for parent, name in ((root, "prompts"), (root, "prompt_sections"), (root, "mcps"), (resources, "mcps")):
-        key, value = (parent.key(name), parent.get(name)) if parent is not None else (None, None)
+    prompts, resources = root.get("prompts"), root.get("resources")
+    declared = [
+        (root.key("prompts"), prompts.get("sections") if prompts is not None else None),
+        (root.key("prompt_sections"), root.get("prompt_sections")),
+        (root.key("mcps"), root.get("mcps")),
+        (resources.key("mcps"), resources.get("mcps")) if resources is not None else (None, None),
+    ]
+    for key, value in declared:
         if key is not None and _holds_something(value):
             yield RULES.finding(
                 "manifest_invalid/not-hot-loaded",
                 key,
                 expected=listed(COMPONENT_SECTIONS),
-                actual=repr(name),
-                key=repr(name),
+                actual=repr(key.value),
+                key=repr(key.value),
             )
 
 
@@ -171,6 +176,9 @@ def _second_manifests(contents: Contents) -> Iterator[Finding]:
 
 
 def _nothing_declared(root: Node) -> Iterator[Finding]:
+    resources = root.get("resources")
+    if resources is not None and resources.kind not in ("mapping", "null"):
+        return  # of a wrong type, which was said
     skills = section(root, "skills")
     declared = [
         *(section(root, name) for name in ("rails", "tools", "mcps")),

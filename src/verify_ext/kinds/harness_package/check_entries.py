@@ -238,7 +238,7 @@ def _entry_keys(entry: Entry) -> Iterator[Finding]:
                 "entry-key-by-version", entry, key, "type, module, class", name, key=name, effect=effect
             )
         elif name not in schema.ENTRY_KEYS:
-            shown, hint = key.describe(), did_you_mean(name, schema.ENTRY_KEYS)
+            shown, hint = repr(key.value), did_you_mean(name, schema.ENTRY_KEYS)
             yield _finding(
                 "unknown-entry-key", entry, key, "type, module, class", shown, key=shown, hint=hint
             )

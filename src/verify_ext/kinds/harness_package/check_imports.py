@@ -33,8 +33,8 @@ RULES = Rules(
         rule="lazy-own-import",
         layer=Layer.L1,
         severity=Severity.WARNING,
-        message="{module_name} is imported when the function is called: it works with openjiuwen 0.1.13-0.1.16"
-        " and fails from 0.1.17 on",
+        message="{module_name} is imported when the function is called: it works with openjiuwen"
+        " 0.1.13-0.1.16 and fails from 0.1.17 on",
         remedy="Move the import to the top of the file.",
         why="From 0.1.17 on the extension's modules can be imported only while it is being loaded.",
         source="openjiuwen 0.1.17+: harness/manifest/meta_elements.py, _temporary_extension_alias",

@@ -117,7 +117,7 @@ RULES = Rules(
         rule="field-type",
         layer=Layer.L1,
         message="{field} is {actual}; the schema harness_config.v0.1 wants {expected}",
-        remedy="Give {field} the type that the schema wants, or remove it.",
+        remedy="Make {field} {expected}, or remove it; text that looks like something else needs quotes.",
         why="openjiuwen 0.1.13-0.1.16 refuse the whole manifest; newer ones do where they verify packages.",
         source=_SCHEMA,
     ),

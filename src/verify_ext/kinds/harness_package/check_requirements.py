@@ -132,7 +132,7 @@ def _lines(source: Source) -> Iterator[_Line]:
     for match in re.finditer(r"[^\r\n]+", source.text):
         text = _COMMENT.sub("", match[0]).rstrip()
         if first is None:
-            shown = text.strip().removesuffix("\\")
+            shown = text.strip().removesuffix("\\").rstrip()
             start = match.start() + len(text) - len(text.lstrip())
             first = source.spot(start, start + len(shown))
         waiting += text.removesuffix("\\")

@@ -29,9 +29,19 @@ RULES = Rules(
         rule="skill-unreadable",
         layer=Layer.L1,
         message="SKILL.md cannot be read: {problem}",
-        remedy="Make it an ordinary file of at most 4 MiB.",
+        remedy="Make it an ordinary, readable file.",
         why=_LOST,
-        source="A limit of verify-ext: TEXT_LIMIT_BYTES",
+        source=_RAIL,
+    ),
+    Rule(
+        code=SKILL_MANIFEST_INVALID,
+        rule="skill-too-large",
+        layer=Layer.L1,
+        severity=Severity.WARNING,
+        message="SKILL.md is not checked before it is loaded: {problem}",
+        remedy="Keep SKILL.md short, and move what is seldom needed into files beside it.",
+        why="What is not read is not checked; a model could not read it either.",
+        source="A limit of verify-ext: TEXT_LIMIT_BYTES, 64 KiB of frontmatter",
     ),
     Rule(
         code=SKILL_MANIFEST_INVALID,
@@ -174,6 +184,7 @@ RULES = Rules(
     ),
 )
 
+_UNREADABLE = {"encoding": "skill-encoding", "too-large": "skill-too-large"}
 _FRONTMATTER_LIMIT = 64 * 1024
 _FIELDS = ("name", "description", "description_cn", "description_en")
 _FENCE_LINE = re.compile(r"---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
@@ -186,18 +197,18 @@ def read_skill(contents: Contents, file: str) -> Node | Finding:
     try:
         source = contents.read(file)
     except SourceError as error:
-        rule = "skill-encoding" if error.reason == "encoding" else "skill-unreadable"
+        rule = _UNREADABLE.get(error.reason, "skill-unreadable")
         return _finding(rule, error.place, "a UTF-8 text file", str(error), problem=str(error))
     if source.had_bom:
         return _finding("byte-order-mark", source.top, "no byte order mark", "a byte order mark")
     if not source.text.startswith("---"):
-        return _finding("no-frontmatter", source.top, "--- as the first line", _shown(source.line(1)))
+        return _no_frontmatter(source)
     end = source.text.find("---", 3)
     if end < 0:
         return _finding("frontmatter-not-closed", source.spot(0, 3), "a second ---", "the end of the file")
     if end > _FRONTMATTER_LIMIT:
         problem = f"its frontmatter is longer than {_FRONTMATTER_LIMIT} characters"
-        return _finding("skill-unreadable", source.spot(0, 3), "a few fields", problem, problem=problem)
+        return _finding("skill-too-large", source.spot(0, 3), "a few fields", problem, problem=problem)
     return _read_between(source, end)
 
 
@@ -225,14 +236,18 @@ def _finding(rule: str, place: Place, expected: str, actual: str, **words: Any) 
     return RULES.finding(f"skill_manifest_invalid/{rule}", place, expected=expected, actual=actual, **words)
 
 
+def _no_frontmatter(source: Source) -> Finding:
+    first = source.line(1)
+    return _finding("no-frontmatter", source.spot(0, len(first)), "--- as the first line", _shown(first))
+
+
 def _shown(line: str) -> str:
     return repr(line[:80]) if line else "an empty line"
 
 
 def _unreadable(source: Source, end: int, error: SourceError) -> Finding:
     if not _FENCE_LINE.match(source.text):
-        first = source.line(1)
-        return _finding("no-frontmatter", source.spot(0, len(first)), "--- as the first line", _shown(first))
+        return _no_frontmatter(source)
     closing = _closing_fence(source)
     if closing is not None and end < closing:
         return _cut(source, end)

@@ -27,12 +27,12 @@ class Mismatch:
 
 Shape = Callable[[Node, str], Iterator[Mismatch]]
 
-_INTEGER_TEXT = re.compile(r"\s*[+-]?[0-9]+(_[0-9]+)*(\.0*)?\s*", re.ASCII)
+_INTEGER_TEXT = re.compile(r"\s*[+-]?[0-9]+(_[0-9]+)*(\.0+)?\s*", re.ASCII)
 
 
 def text(node: Node, field: str) -> Iterator[Mismatch]:
     if not (node.kind == "string" or isinstance(node.value, bytes)):
-        yield Mismatch(node, field, "text (in quotes, if it looks like something else)")
+        yield Mismatch(node, field, "text")
 
 
 def integer(node: Node, field: str) -> Iterator[Mismatch]:
@@ -89,7 +89,7 @@ def mapping_to(shape: Shape) -> Shape:
             yield Mismatch(node, field, "a mapping")
         for key, value in node.entries:
             if key.kind != "string":
-                yield Mismatch(key, f"{field} (a key)", "text (in quotes, if it looks like something else)")
+                yield Mismatch(key, f"{field} (a key)", "text")
             else:
                 yield from shape(value, f"{field}.{key.value}")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import codecs
-import io
 import posixpath
-import tokenize
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,6 +22,8 @@ _OTHER_ENCODINGS = frozenset(
     )
 )
 """Encodings that Python source declares in practice; others are not tried on a stranger's bytes."""
+
+_CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,20 +129,41 @@ def _below(module: str, own: str) -> str | None:
 
 
 def _read(contents: Contents, file: str) -> Source:
-    """Read Python source in the encoding that it declares (PEP 263), UTF-8 if it declares none."""
+    """Read Python source as the import system does: in the encoding that it declares, else as UTF-8."""
     data = contents.read_bytes(file, limit=TEXT_LIMIT_BYTES)
     path = contents.extension.shown(contents.real(file))
+    declared = _declared_encoding(data)
     try:
-        declared, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    except SyntaxError:
+        if declared in _OTHER_ENCODINGS:
+            return Source(path, data.decode(declared))
         return decode(data, path)
-    name = codecs.lookup(declared).name
-    if name in _OTHER_ENCODINGS:
-        try:
-            return Source(path, data.decode(name))
-        except UnicodeDecodeError:
-            return decode(data, path)
-    return decode(data, path)
+    except UnicodeDecodeError:
+        return decode(data, path)
+    except SourceError:
+        if declared is None and _compiles(data):
+            return Source(path, data.decode("utf-8", "replace"))
+        raise
+
+
+def _declared_encoding(data: bytes) -> str | None:
+    """Return what the first two lines declare (PEP 263), as Python names the codec."""
+    for line in re.split(rb"\r\n|\r|\n", data, maxsplit=2)[:2]:
+        match = _CODING.match(line)
+        if match:
+            try:
+                return codecs.lookup(match[1].decode("ascii")).name
+            except (LookupError, UnicodeDecodeError):
+                return match[1].decode("ascii", "replace")
+    return None
+
+
+def _compiles(data: bytes) -> bool:
+    """Return whether Python takes source that is not UTF-8: it does where only comments are not."""
+    try:
+        ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _imports(tree: ast.Module) -> Iterator[Import]:

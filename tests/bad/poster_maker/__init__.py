@@ -1,0 +1,1 @@
+from .tools.poster_tool import PosterTool  # manifest_invalid/init-reexport
