@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import re
 import shutil
@@ -29,6 +30,8 @@ from verify_ext.kinds.harness_package import (
     check_skills,
 )
 from verify_ext.kinds.harness_package.check import check
+from verify_ext.kinds.harness_package.check_skill_md import check_frontmatter, read_skill
+from verify_ext.kinds.harness_package.contents import Contents
 from verify_ext.model import Checked, Finding, Severity
 
 Mutation = Callable[[Path], None]
@@ -283,6 +286,31 @@ def test_the_good_package_is_read_in_milliseconds(package: Path) -> None:
     assert min(durations) < 0.05
 
 
+# --- real skills -----------------------------------------------------------------------------
+
+SKILLS = ROOT.parent / "shared/corpus/skills"
+
+
+@pytest.mark.skipif(not SKILLS.is_dir(), reason="the corpus of real skills is not here")
+def test_real_skills_are_read_as_the_harness_reads_them() -> None:
+    wrong = []
+    with (SKILLS / "expected-real.tsv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t"))
+    for row in rows:
+        folder = (SKILLS / row["path"]).parent
+        contents = Contents(extension_of(folder))
+        read = read_skill(contents, "SKILL.md")
+        findings = [read] if isinstance(read, Finding) else list(check_frontmatter(read, folder.name))
+        lost = {each.rule for each in findings if each.severity is Severity.ERROR} - {
+            "name-missing",
+            "name-type",
+        }
+        if bool(lost) != (row["loads_in_openjiuwen"] == "no"):
+            wrong.append((row["path"], sorted(lost), row["loads_in_openjiuwen"]))
+    assert len(rows) > 600
+    assert wrong == []
+
+
 # --- hostile input ---------------------------------------------------------------------------
 
 NAMES = files_below(GOOD)
@@ -330,8 +358,13 @@ HOSTILE_MANIFESTS = {
     + "resources: {tools: *j, rails: *j}\n",
     "deep flow": "[" * 50_000,
     "deep blocks": "".join(" " * depth + "a:\n" for depth in range(400)),
-    "many keys": "a:\n" * 60_000,
-    "many entries": "resources:\n  tools:\n" + "    - {}\n" * 20_000,
+    "many equal keys": "a:\n" * 60_000,
+    "as many keys as are read": "".join(f"resource_{number}:\n" for number in range(4_999)),
+    "as many entries as are read": "resources:\n  tools:\n"
+    + "".join(
+        f"    - {{module: openjiuwen.extensions.harness.deck_maker.t{n}, type: package}}\n"
+        for n in range(1_900)
+    ),
     "long key": "k" * 200_000 + ": 1\n",
     "long merge": "a: &a {x: 1}\nb: {<<: [" + "*a, " * 30_000 + "]}\n",
     "numbers": "max_iterations: " + "9" * 10_000 + "\n",

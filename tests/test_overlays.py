@@ -156,9 +156,9 @@ def test_another_python_is_not_the_extensions_fault(environment: Environment, tm
 
 
 @pytest.mark.parametrize("status", [200, 401, 404, 500])
-def test_a_broken_index_is_not_the_extensions_fault(
-    status: int, environment: Environment, index: PackageIndex, tmp_path: Path
-) -> None:
+def test_a_broken_index_is_not_the_extensions_fault(status: int, index: PackageIndex, tmp_path: Path) -> None:
+    index.remembered_s = 600
+    environment = environment_of("0.1.17", tmp_path / "cache")
     index.status = status
     index.files.clear()
     with expect("environment_error/index-unreachable"):

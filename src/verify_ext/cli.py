@@ -231,7 +231,7 @@ def _report(parsed: argparse.Namespace) -> int:
     from verify_ext.source import SourceError, read_source
 
     try:
-        source = read_source(parsed.results, str(parsed.results), limit=results.LIMIT_CHARACTERS)
+        source = read_source(parsed.results, str(parsed.results), limit=results.LIMIT_BYTES)
         report = results.load(source.text)
     except (SourceError, results.ResultsError) as error:
         print(f"verify-ext: {parsed.results}: {error}", file=sys.stderr)

@@ -70,6 +70,11 @@ RESOURCE_LIMIT_EXCEEDED = Code(
     Fault.EXTENSION,
     "The extension used more than it is allowed to.",
 )
+ISOLATION_VIOLATED = Code(
+    "isolation_violated",
+    Fault.EXTENSION,
+    "The extension tried to reach what is not its own while it was being loaded.",
+)
 HARNESS_UNAVAILABLE = Code(
     "harness_unavailable",
     Fault.HARNESS,

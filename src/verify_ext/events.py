@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from verify_ext.evidence.gate import decide
 from verify_ext.model import (
@@ -50,6 +51,7 @@ class EnvironmentReady:
     """A harness environment is there and our canary has been through it."""
 
     harness: HarnessState
+    protections: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +161,7 @@ def fold(events: Sequence[Event]) -> Report:
         (event for event in events if isinstance(event, SubjectDigested)), key=lambda event: event.extension
     )
     checks = [event for event in events if isinstance(event, CheckResult)]
+    environments = [event for event in events if isinstance(event, EnvironmentReady)]
     harnesses = started.harnesses if started else ()
     extensions = tuple(_extension(subject, checks, harnesses) for subject in subjects)
     findings = _findings(events)
@@ -174,7 +177,8 @@ def fold(events: Sequence[Event]) -> Report:
         ),
         extensions=extensions,
         findings=findings,
-        harnesses=tuple(event.harness for event in events if isinstance(event, EnvironmentReady)),
+        harnesses=tuple(event.harness for event in environments),
+        protections=next((event.protections for event in environments if event.protections), {}),
         timing=dict(finished.timing) if finished else {},
     )
 

@@ -194,7 +194,7 @@ def exercise_all(
             here = [(subject, plan) for subject, plan in plans if plan.environment == environment]
             log.append(EnvironmentPreparing(what=f"starting {harness.requirement}"))
             with open_harness(environment, kinds, scratch, provision.limits) as ready:
-                log.append(EnvironmentReady(harness=ready.state))
+                log.append(EnvironmentReady(harness=ready.state, protections=ready.protections))
                 _exercise_each(ready, here, log)
     except EnvironmentTrouble as trouble:
         log.append(TroubleFound(finding=trouble.finding))
@@ -273,6 +273,7 @@ def _announce(log: EventLog) -> Callable[[str], None]:
 def scratch_folder() -> Iterator[Path]:
     """Make a folder for this run alone, and remove it whatever a job has done to it."""
     folder = Path(tempfile.mkdtemp(prefix="verify-ext-"))
+    folder.chmod(0o711)  # jobs run as another user; they pass through to folders whose names they know
     try:
         yield folder
     finally:

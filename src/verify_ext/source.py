@@ -139,11 +139,15 @@ def read_bytes(file: Path, path: str, *, limit: int = TEXT_LIMIT_BYTES) -> bytes
     except (OSError, ValueError) as error:
         what = getattr(error, "strerror", None) or str(error)
         raise SourceError("unreadable", f"{path} cannot be read: {what}", spot) from None
-    with os.fdopen(handle, "rb") as stream:
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise SourceError("not-a-file", f"{path} is not a regular file", spot)
-        data = stream.read(limit + 1)
+        with os.fdopen(handle, "rb", closefd=False) as stream:
+            data = stream.read(limit + 1)
+    except OSError as error:
+        raise SourceError("unreadable", f"{path} cannot be read: {error.strerror}", spot) from None
+    finally:
+        os.close(handle)
     if len(data) > limit:
         raise SourceError("too-large", f"{path} is larger than {limit // 1024} KiB", spot)
     return data

@@ -28,6 +28,17 @@ def nothing_changed(package: Path) -> None:
     """The good package itself."""
 
 
+def as_the_harness_itself_documents_it(package: Path) -> None:
+    """The manifest of the harness's own guide for extensions: no id, no description, `skills/`."""
+    _write(
+        package,
+        MANIFEST,
+        "schema_version: harness_config.v0.1\nname: deck_maker\nresources:\n  rails:\n    - type: package\n"
+        f"      module: {OWN}rails.request_log_rail\n      class: RequestLogRail\n  tools:\n    - type: package\n"
+        f"      module: {OWN}tools.deck_tool\n      class: DeckTool\n  skills:\n    dirs:\n      - skills/\n",
+    )
+
+
 def windows_line_ends(package: Path) -> None:
     """Every file with CRLF."""
     for file in (path for path in package.rglob("*") if path.is_file()):

@@ -93,6 +93,13 @@ def manifest_too_large(package: Path) -> None:
     append(package / MANIFEST, "# " + "x" * 300_000)
 
 
+def manifest_with_endless_lists(package: Path) -> None:
+    """manifest_invalid/manifest-too-large
+    at harness_config.yaml
+    """
+    append(package / MANIFEST, "x-numbers: [" + "0, " * 10_000 + "]")
+
+
 def manifest_in_gbk(package: Path) -> None:
     """manifest_invalid/manifest-encoding
     at harness_config.yaml: description: «�»��� an outline

@@ -15,12 +15,13 @@ from typing import Any
 from verify_ext.codes import (
     EXTENSION_CRASHED,
     EXTENSION_TIMED_OUT,
+    ISOLATION_VIOLATED,
     RESOURCE_LIMIT_EXCEEDED,
     Place,
     Rule,
     Rules,
 )
-from verify_ext.model import Finding, Layer, Provenance
+from verify_ext.model import Finding, Layer, Provenance, Severity
 
 MEBIBYTE = 1024 * 1024
 
@@ -53,6 +54,19 @@ class Limits:
         }
 
 
+VIOLATIONS = ("network", "file-write", "signal", "process-inspection")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Violation:
+    """Something that a job tried and the jail refused, as its own process noticed it."""
+
+    kind: str
+    what: str
+    file: str | None
+    line: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """How one job went. `observed` is what it saw, None unless it ended with a whole result."""
@@ -70,6 +84,7 @@ class Outcome:
     malformed: str | None = None
     disturbed: str | None = None
     """What our own job raised, if it did."""
+    violations: tuple[Violation, ...] = ()
     left_processes: int = 0
     cpu_s: float = 0.0
     wall_s: float = 0.0
@@ -89,7 +104,48 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+_SOURCE = "docs/design.md, section 13"
+
 RULES = Rules(
+    Rule(
+        code=ISOLATION_VIOLATED,
+        rule="network",
+        layer=None,
+        severity=Severity.WARNING,
+        message="{what} tries to use the network: {attempt}",
+        remedy="Use the network when the tool is called, not while a module is imported, a class is"
+        " constructed or a package is loaded.",
+        why="It would send or fetch something wherever the package is only loaded; here it is refused.",
+        source=_SOURCE,
+    ),
+    Rule(
+        code=ISOLATION_VIOLATED,
+        rule="file-write",
+        layer=None,
+        message="{what} tries to change a file that is not its own: {attempt}",
+        remedy="Write below the extension's own folder (.state/), to a path that the caller names, or to"
+        " the temporary folder (tempfile).",
+        why="Loading a package must not change the machine.",
+        source=_SOURCE,
+    ),
+    Rule(
+        code=ISOLATION_VIOLATED,
+        rule="signal",
+        layer=None,
+        message="{what} tries to signal a process that is not its own: {attempt}",
+        remedy="Signal only processes that the extension started.",
+        why="It could end the agent, or whatever else the user runs.",
+        source=_SOURCE,
+    ),
+    Rule(
+        code=ISOLATION_VIOLATED,
+        rule="process-inspection",
+        layer=None,
+        message="{what} tries to read another process: {attempt}",
+        remedy="Read nothing below /proc that belongs to another process.",
+        why="Environment and memory of other processes hold secrets.",
+        source=_SOURCE,
+    ),
     Rule(
         code=EXTENSION_TIMED_OUT,
         rule="deadline",
@@ -164,6 +220,26 @@ RULES = Rules(
         source="docs/design.md, section 7",
     ),
 )
+
+
+def findings_of_violations(
+    outcome: Outcome, *, place: Place, locate: Callable[[str, int], Place | None], layer: Layer, what: str
+) -> list[Finding]:
+    """Return a finding for each thing that a job tried and was refused; arguments as below."""
+    findings = []
+    for each in outcome.violations:
+        where = locate(each.file, each.line) if each.file else None
+        finding = RULES.finding(
+            f"isolation_violated/{each.kind}",
+            where or place,
+            actual=each.what,
+            provenance=Provenance.OBSERVED,
+            what=what,
+            attempt=each.what,
+        )
+        findings.append(_in_layer(finding, layer))
+    return findings
+
 
 _SIGNAL_OF_CPU_LIMIT = signal.SIGXCPU
 

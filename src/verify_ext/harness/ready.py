@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
+import os
+import secrets
 import shutil
 import tempfile
 import threading
@@ -23,13 +24,16 @@ from verify_ext.codes import (
 from verify_ext.events import CheckResult, component_verdicts, verdict_of
 from verify_ext.evidence.digest import PackageTooLarge, UnreadableFile, digest
 from verify_ext.harness.environments import Environment
-from verify_ext.harness.outcome import Limits, Outcome, excerpt, findings_of_ending
+from verify_ext.harness.outcome import Limits, Outcome, excerpt, findings_of_ending, findings_of_violations
 from verify_ext.harness.provision import Plan
 from verify_ext.harness.session import Job, Session, SessionError
 from verify_ext.harness.trouble import EnvironmentTrouble
 from verify_ext.kinds import Exercise, Kind
 from verify_ext.model import Checked, Extension, Finding, HarnessState, Layer, Verdict
 from verify_ext.source import Spot, file_spot, line_spot
+
+FIRST_UID = 61184
+"""The first user that jobs run as (worker/jail.py)."""
 
 CANARY_ROOT = Path(__file__).parent / "canary" / "verify_ext_canary"
 
@@ -92,10 +96,23 @@ class ReadyHarness:
         self.environment = environment
         self._session = session
         self._scratch = scratch
-        self._numbers = itertools.count(1)
         self._baseline: dict[tuple[str, str], dict[str, Any]] = {}
         self._overlays: dict[tuple[Path, ...], Future[Finding | None]] = {}
         self._lock = threading.Lock()
+
+    @property
+    def protections(self) -> dict[str, Any]:
+        """What holds jobs in here; in the words of the report."""
+        found = self._session.protections
+        parts = found["parts"]
+        return {
+            "network": "none" if "seccomp" in parts else "open",
+            "landlock": found["abi"] if "landlock" in parts else None,
+            "seccomp": "seccomp" in parts,
+            "uid": FIRST_UID if "uid" in parts else None,
+            "no_new_privs": "no_new_privs" in parts,
+            "missing": found["missing"],
+        }
 
     @property
     def state(self) -> HarnessState:
@@ -131,12 +148,12 @@ class ReadyHarness:
         request = exercise.request(subject.checked)
         if request is None:
             return
-        folder = self._scratch / f"job-{next(self._numbers)}"
+        folder = self._job_folder()
         root = folder / subject.extension.name
         try:
-            folder.mkdir()
             if digest(subject.extension, copy_to=root) != subject.digest:
                 raise UnreadableFile(subject.extension.path, "changed")
+            open_to_job(root)
             job = Job(
                 kind=subject.kind.name,
                 exercise=exercise.name,
@@ -152,6 +169,12 @@ class ReadyHarness:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
+    def _job_folder(self) -> Path:
+        """Make the folder of one job. Its name is a secret: jobs may pass through, none may list."""
+        folder = self._scratch / f"job-{secrets.token_hex(16)}"
+        folder.mkdir(mode=0o711)
+        return folder
+
     def _judgement(
         self, subject: Subject, exercise: Exercise, root: Path, outcome: Outcome
     ) -> Iterator[Finding]:
@@ -163,13 +186,18 @@ class ReadyHarness:
             inside = path.is_relative_to(root)
             return line_spot(subject.extension, path.relative_to(root).as_posix(), line) if inside else None
 
+        place = Spot(named.location if named else subject.checked.location)
+        what = outcome.component or subject.extension.name
         yield from findings_of_ending(
             outcome,
-            place=Spot(named.location if named else subject.checked.location),
+            place=place,
             locate=locate,
             layer=exercise.layer,
-            what=outcome.component or subject.extension.name,
+            what=what,
             limits=self._session.limits,
+        )
+        yield from findings_of_violations(
+            outcome, place=place, locate=locate, layer=exercise.layer, what=subject.extension.name
         )
         if outcome.observed is not None:
             baseline = self._baseline.get((subject.kind.name, exercise.name))
@@ -203,10 +231,11 @@ class ReadyHarness:
         self._session.preload(sorted(name for name in imported if "verify_ext_canary" not in name))
 
     def _canary_outcome(self, canary: Subject, exercise: Exercise, paths: tuple[Path, ...]) -> Outcome:
-        folder = self._scratch / f"canary-{next(self._numbers)}"
+        folder = self._job_folder()
         root = folder / canary.extension.name
         try:
             shutil.copytree(canary.extension.root, root)
+            open_to_job(root)
             request = exercise.request(canary.checked) or {}
             job = Job(
                 kind=canary.kind.name,
@@ -255,6 +284,16 @@ class ReadyHarness:
                     problem=problem,
                 )
         return None
+
+
+def open_to_job(root: Path) -> None:
+    """Let the user that the job runs as write in its own copy; links are left as they are."""
+    for folder, _, files in os.walk(root):
+        os.chmod(folder, 0o777)
+        for name in files:
+            path = os.path.join(folder, name)
+            if not os.path.islink(path):
+                os.chmod(path, os.stat(path).st_mode | 0o666)
 
 
 def result_of(
@@ -323,6 +362,7 @@ def open_harness(
     """Start a harness and prove it with the canary. Raises EnvironmentTrouble."""
     jobs = {name: kind.job for name, kind in kinds.items() if kind.job is not None}
     folder = Path(tempfile.mkdtemp(prefix="harness-", dir=scratch))
+    folder.chmod(0o711)
     session = Session(environment.python, jobs, folder, limits)
     try:
         with session:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from verify_ext.harness.outcome import Limits, Outcome
+from verify_ext.harness.outcome import VIOLATIONS, Limits, Outcome, Violation
 from verify_ext.harness.wire import Wire, WireError, split_messages
 
 START_LIMIT_S = 300.0
@@ -59,8 +59,12 @@ class Session:
     A context manager: entering imports the harness (seconds), leaving ends every process of it.
     """
 
-    def __init__(self, python: Path, jobs: Mapping[str, Path], scratch: Path, limits: Limits) -> None:
+    def __init__(
+        self, python: Path, jobs: Mapping[str, Path], scratch: Path, limits: Limits, *, jail: bool = True
+    ) -> None:
         self.limits = limits
+        self.protections: dict[str, Any] = {}
+        self._jail = jail
         self.contract = ""
         self.harness_version = ""
         self._python = python
@@ -131,9 +135,10 @@ class Session:
     def _start(self) -> _Server:
         if self._closed:
             raise SessionError("the session was closed", "")
-        server = self._server = _Server(self._python, self._jobs, self._folder)
+        server = self._server = _Server(self._python, self._jobs, self._folder, self._jail)
         ready = server.ready()
         self.contract, self.harness_version = ready["contract"], ready["harness"]
+        self.protections = ready["protections"]
         if self._preloaded:
             server.preload(self._preloaded)
         return server
@@ -142,10 +147,10 @@ class Session:
 class _Server:
     """One server process."""
 
-    def __init__(self, python: Path, jobs: dict[str, str], folder: Path) -> None:
+    def __init__(self, python: Path, jobs: dict[str, str], folder: Path, jail: bool) -> None:
         ours, theirs = socket.socketpair()
         with theirs, open(folder / "server.log", "wb") as log:
-            settings = {"socket": theirs.fileno(), "jobs": jobs}
+            settings = {"socket": theirs.fileno(), "jobs": jobs, "jail": jail}
             home = folder / "home"
             (home / "tmp").mkdir(parents=True, exist_ok=True)
             self._process = subprocess.Popen(
@@ -234,17 +239,16 @@ class _Supervisor:
 
 
 def _job_message(job: Job, limits: Limits) -> dict[str, Any]:
-    home = job.folder / "home"
-    home.mkdir(exist_ok=True)
-    work = job.folder / "work"
-    work.mkdir(exist_ok=True)
+    for name in ("home", "tmp", "work"):
+        folder = job.folder / name
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o777)  # the job is another user, who knows the folder's name; nobody can list it
     return {
         "type": "job",
         "kind": job.kind,
         "exercise": job.exercise,
         "request": {**job.request, "root": str(job.root)},
-        "home": str(home),
-        "work": str(work),
+        "folder": str(job.folder),
         "paths": [str(path) for path in job.paths],
         "environment": job_environment(),
         "limits": limits.message(),
@@ -256,10 +260,13 @@ def _outcome(message: dict[str, Any]) -> Outcome:
     observed: dict[str, Any] | None = None
     imported: tuple[str, ...] = ()
     component, malformed, disturbed = None, None, None
+    violations: list[Violation] = []
     try:
         for part in split_messages(message["result"]):
             if part.get("type") == "progress" and observed is None:
                 component = part.get("component") if isinstance(part.get("component"), str) else None
+            elif part.get("type") == "violation" and observed is None:
+                violations.append(_violation(part))
             elif part.get("type") == "result" and observed is None:
                 observed = part["observed"] if isinstance(part.get("observed"), dict) else None
                 imported = tuple(name for name in part.get("imported", ()) if isinstance(name, str))
@@ -281,8 +288,17 @@ def _outcome(message: dict[str, Any]) -> Outcome:
         component=component,
         malformed=malformed if whole else None,
         disturbed=disturbed,
+        violations=tuple(violations),
         left_processes=message["left_processes"],
         cpu_s=message["cpu_s"],
         wall_s=message["wall_s"],
         peak_kib=message["peak_kib"],
     )
+
+
+def _violation(part: dict[str, Any]) -> Violation:
+    """Read one attempt that the job reported. Raises WireError."""
+    kind, what, file, line = (part.get(name) for name in ("kind", "what", "file", "line"))
+    if kind not in VIOLATIONS or not isinstance(what, str) or not isinstance(line, int):
+        raise WireError("an attempt that has not the shape of one")
+    return Violation(kind=kind, what=what[:500], file=file if isinstance(file, str) else None, line=line)

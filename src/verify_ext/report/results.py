@@ -41,7 +41,6 @@ SCHEMA_VERSION = 1
 LIMIT_BYTES = 64 * 1024 * 1024
 """Of a results file: read no more, write no more."""
 
-LIMIT_CHARACTERS = LIMIT_BYTES
 
 _DEPTH_LIMIT = 20
 _SHORT_LOG = 1_000

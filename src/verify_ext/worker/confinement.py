@@ -15,18 +15,20 @@ import sys
 import tempfile
 from typing import Any
 
-from . import process
+from . import jail, process
 
 RESULT_DESCRIPTOR = 3
 
 
-def enter(message: dict[str, Any], result: int, output: int) -> int:
+def enter(message: dict[str, Any], result: int, output: int, *, parts: frozenset[str], uid: int) -> int:
     """Confine this process for the job in `message` and return the descriptor for its result.
 
-    `message`: `home` and `work` (folders of this job alone), `environment` (all variables it
-    gets), `paths` (put at the end of `sys.path`, so that they hide nothing of the
-    harness, and as plain entries, so that no `.pth` file in them runs), `limits`.
+    `message`: `folder` (this job's alone, with `home` and `work` in it), `environment` (all
+    variables it gets), `paths` (put at the end of `sys.path`, so that they hide nothing of the
+    harness, and as plain entries, so that no `.pth` file in them runs), `limits`. `parts` of the
+    jail are entered as the user `uid`, where that is one of them.
     """
+    jail.show()
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
@@ -35,7 +37,15 @@ def enter(message: dict[str, Any], result: int, output: int) -> int:
     faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)  # so does a hang, when asked
     _surroundings(message)
     _limits(message["limits"])
-    process.die_with_parent()
+    jail.Jail(
+        parts=parts,
+        uid=uid,
+        readable=tuple(message["paths"]),
+        writable=(message["folder"],),
+        ports=(),
+        processes=message["limits"]["processes"],
+    ).enter()
+    process.die_with_parent()  # last: a change of user forgets it
     return result
 
 
@@ -65,11 +75,10 @@ def _descriptors(result: int, output: int) -> int:
 def _surroundings(message: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(message["environment"])
-    os.environ["HOME"] = message["home"]
-    os.environ["TMPDIR"] = os.path.join(message["home"], "tmp")
-    os.makedirs(os.environ["TMPDIR"], exist_ok=True)
+    os.environ["HOME"] = os.path.join(message["folder"], "home")
+    os.environ["TMPDIR"] = os.path.join(message["folder"], "tmp")
     tempfile.tempdir = None  # forget the server's folder
-    os.chdir(message["work"])
+    os.chdir(os.path.join(message["folder"], "work"))
     sys.path += message["paths"]
     sys.dont_write_bytecode = True
     sys.argv = ["extension"]

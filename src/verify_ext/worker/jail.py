@@ -66,8 +66,7 @@ def _other_user(jail: Jail) -> None:
     os.setresgid(jail.uid, jail.uid, jail.uid)
     os.setresuid(jail.uid, jail.uid, jail.uid)
     resource.setrlimit(resource.RLIMIT_NPROC, (jail.processes, jail.processes))
-    # Changing the user made the process readable for others of that user again, or not; be certain.
-    _prctl(_PR_SET_DUMPABLE, 0)
+    show()
 
 
 def _landlock(jail: Jail) -> None:
@@ -111,6 +110,11 @@ def _prctl(option: int, value: int) -> None:
 def hide() -> None:
     """Make this process unreadable for others of the same user: memory, environment, descriptors."""
     _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def show() -> None:
+    """Undo `hide`, which a child inherits, or a change of user: a job may look at itself."""
+    _prctl(_PR_SET_DUMPABLE, 1)
 
 
 def probe() -> dict[str, Any]:

@@ -10,6 +10,7 @@ import contextlib
 import gc
 import importlib
 import importlib.util
+import itertools
 import os
 import platform
 import select
@@ -21,14 +22,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import contracts, process, supervisor
+from . import contracts, jail, process, supervisor
 from .protocol import Stream
 
 
 def serve(settings: dict[str, Any]) -> None:
     """Serve until the trusted side closes the socket.
 
-    `settings`: `socket` (descriptor number), `jobs` (kind → path of its job file).
+    `settings`: `socket` (descriptor number), `jobs` (kind → path of its job file), `jail`
+    (whether jobs are jailed; only to measure what the jail costs are they not).
     """
     stream = Stream(socket.socket(fileno=settings["socket"]))
     stream.greet()
@@ -39,15 +41,20 @@ def serve(settings: dict[str, Any]) -> None:
         stream.send({"type": "failed", "error": _last_line(error), "log": traceback.format_exc()})
         return
     process.become_subreaper()
+    protections: dict[str, Any] = {"parts": [], "missing": {}, "abi": 0}
+    if settings["jail"]:
+        protections = jail.probe()
+    jail.hide()
     stream.send(
         {
             "type": "ready",
             "contract": contract.name,
             "harness": contract.version(),
             "python": platform.python_version(),
+            "protections": protections,
         }
     )
-    _Server(stream, contract, jobs).run()
+    _Server(stream, contract, jobs, frozenset(protections["parts"])).run()
 
 
 def _last_line(error: BaseException) -> str:
@@ -66,8 +73,16 @@ def _load_job(kind: str, path: str) -> ModuleType:
 
 
 class _Server:
-    def __init__(self, stream: Stream, contract: contracts.Contract, jobs: dict[str, ModuleType]) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        contract: contracts.Contract,
+        jobs: dict[str, ModuleType],
+        parts: frozenset[str],
+    ) -> None:
         self._stream = stream
+        self._parts = parts
+        self._uids = itertools.count(jail.FIRST_UID)
         self._contract = contract
         self._jobs = jobs
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -114,6 +129,7 @@ class _Server:
     def _fork(self, descriptor: int) -> None:
         sys.stdout.flush()  # or every job would print what the server had not yet written
         sys.stderr.flush()
+        uid = next(self._uids)
         if os.fork() == 0:
             # From here on this process is a supervisor; it must never return into the loop.
             try:
@@ -122,7 +138,8 @@ class _Server:
                 signal.set_wakeup_fd(-1)
                 self._stream.connection.close()
                 stream = Stream(socket.socket(fileno=descriptor))
-                supervisor.supervise(stream, self._find, self._contract)
+                bench = supervisor.Bench(self._contract, self._find, self._parts, uid)
+                supervisor.supervise(stream, bench)
             finally:
                 os._exit(70)
         os.close(descriptor)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import confinement, process
+from . import confinement, jail, process, violations
 from .protocol import Stream, pack
 
 RESULT_LIMIT_BYTES = 8 * 1024 * 1024
@@ -54,22 +54,30 @@ class Tail:
         return (bytes(self.head) + mark + bytes(tail)).decode("utf-8", "replace")
 
 
-def supervise(stream: Stream, find: Callable[[dict[str, Any]], Job], contract: object) -> None:
-    """Run one job after the other until the trusted side closes the socket. Never returns.
+@dataclass(frozen=True)
+class Bench:
+    """What a supervisor runs jobs with: the harness's contract, and the jail they get."""
 
-    `find` maps a job's message to the function that does it.
-    """
+    contract: object
+    find: Callable[[dict[str, Any]], Job]
+    parts: frozenset[str]
+    uid: int
+
+
+def supervise(stream: Stream, bench: Bench) -> None:
+    """Run one job after the other until the trusted side closes the socket. Never returns."""
+    jail.hide()
     process.become_subreaper()
     process.die_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     while (received := stream.receive()) is not None:
         message, _ = received
-        stream.send(_supervised(message, find(message), contract, stream))
+        stream.send(_supervised(message, bench, stream))
     process.kill_all_below()
     os._exit(0)
 
 
-def _supervised(message: dict[str, Any], run: Job, contract: object, stream: Stream) -> dict[str, Any]:
+def _supervised(message: dict[str, Any], bench: Bench, stream: Stream) -> dict[str, Any]:
     """Run one job to its end and return how it went; nothing that it started is left."""
     result_read, result_write = os.pipe()
     output_read, output_write = os.pipe()
@@ -79,7 +87,7 @@ def _supervised(message: dict[str, Any], run: Job, contract: object, stream: Str
             stream.connection.close()
             os.close(result_read)
             os.close(output_read)
-            _run_job(message, run, contract, result_write, output_write)
+            _run_job(message, bench, result_write, output_write)
         finally:
             os._exit(70)
     os.close(result_write)
@@ -93,8 +101,9 @@ def _supervised(message: dict[str, Any], run: Job, contract: object, stream: Str
     return outcome
 
 
-def _run_job(message: dict[str, Any], run: Job, contract: object, result: int, output: int) -> None:
-    result = confinement.enter(message, result, output)
+def _run_job(message: dict[str, Any], bench: Bench, result: int, output: int) -> None:
+    run = bench.find(message)
+    result = confinement.enter(message, result, output, parts=bench.parts, uid=bench.uid)
 
     def say(frame: dict[str, Any]) -> None:
         view = memoryview(pack(frame))
@@ -102,8 +111,9 @@ def _run_job(message: dict[str, Any], run: Job, contract: object, result: int, o
             view = view[os.write(result, view) :]
 
     known = set(sys.modules)
+    violations.watch(say, message["folder"])
     try:
-        observed = run(contract, message["request"], say)
+        observed = run(bench.contract, message["request"], say)
     except BaseException as error:  # not the extension's call but ours around it, disturbed by it
         say({"type": "failed", "problem": f"{type(error).__name__}: {error}"[:2000]})
         os._exit(70)

@@ -17,19 +17,17 @@ _LIMIT = 20
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 _OF_OTHERS = re.compile(r"^/proc/(\d+)/(?:environ|mem|maps|smaps|fd|cwd|root|auxv|task)\b")
-_CHANGES = frozenset(
-    [
-        "os.mkdir",
-        "os.rmdir",
-        "os.remove",
-        "os.rename",
-        "os.link",
-        "os.symlink",
-        "os.truncate",
-        "os.chmod",
-        "os.chown",
-        "os.utime",
-    ]
+_CHANGES = (
+    "os.mkdir",
+    "os.rmdir",
+    "os.remove",
+    "os.rename",
+    "os.link",
+    "os.symlink",
+    "os.truncate",
+    "os.chmod",
+    "os.chown",
+    "os.utime",
 )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from verify_ext.codes import Place
 from verify_ext.kinds.harness_package.check_classes import check_classes, class_place
 from verify_ext.kinds.harness_package.check_declared import check_declared
 from verify_ext.kinds.harness_package.check_entries import check_entries
@@ -35,37 +34,38 @@ def check(extension: Extension) -> Checked:
     Never raises for what is in the package.
     """
     contents = Contents(extension)
-    requirements = read_requirements(contents)
     root = read_manifest(contents)
+    requirements = read_requirements(contents)
     if isinstance(root, Finding):
-        return Checked(
-            findings=_limited(root, *check_files(contents), *requirements.findings),
-            requirements=requirements.lines,
-            requirements_location=requirements.location,
-            location=root.location,
-        )
-    modules = Modules(contents)
-    declared = entries(root)
-    roots = skill_roots(contents, root)
-    found = skills(contents, roots)
-    manifests = [_SkillManifest(contents, skill) for skill in found]
+        findings, components, location = [root], (), root.location
+    else:
+        findings, components = _check_declared(contents, root)
+        location = root.source.top.location
     return Checked(
-        findings=_limited(
-            *check_manifest(root),
-            *check_declared(contents, root),
-            *check_entries(contents, declared),
-            *check_classes(modules, declared),
-            *check_imports(modules, declared, tuple(f"{skill.folder}/" for skill in found)),
-            *check_skills(contents, root),
-            *(finding for skill in manifests for finding in skill.findings()),
-            *requirements.findings,
-            *check_files(contents),
-        ),
-        components=(*_classes(modules, declared), *(skill.declared() for skill in manifests)),
+        findings=_limited(*findings, *requirements.findings, *check_files(contents)),
+        components=components,
         requirements=requirements.lines,
         requirements_location=requirements.location,
-        location=root.source.top.location,
+        location=location,
     )
+
+
+def _check_declared(contents: Contents, root: Node) -> tuple[list[Finding], tuple[Declared, ...]]:
+    """Check what the manifest declares, in its order; return also the components to look for."""
+    modules = Modules(contents)
+    declared = entries(root)
+    found = skills(contents, skill_roots(contents, root))
+    manifests = [_SkillManifest(contents, skill) for skill in found]
+    findings = [
+        *check_manifest(root),
+        *check_declared(contents, root),
+        *check_entries(contents, declared),
+        *check_classes(modules, declared),
+        *check_imports(modules, declared, tuple(f"{skill.folder}/" for skill in found)),
+        *check_skills(contents, root),
+        *(finding for skill in manifests for finding in skill.findings()),
+    ]
+    return findings, (*_classes(modules, declared), *(skill.declared() for skill in manifests))
 
 
 def _limited(*findings: Finding) -> tuple[Finding, ...]:
@@ -93,11 +93,10 @@ def _classes(modules: Modules, declared: tuple[Entry, ...]) -> Iterator[Declared
         if not entry.is_package or not module or entry.class_name is None or identity in seen:
             continue
         seen.add(identity)
-        place: Place = class_place(modules, entry)
         yield Declared(
             type=entry.type,
             name=entry.class_name,
-            location=place.location,
+            location=class_place(modules, entry).location,
             facts={"module": module, "class": entry.class_name},
         )
 
@@ -111,13 +110,9 @@ class _SkillManifest:
         self._read = read_skill(contents, skill.file)
 
     def findings(self) -> Iterator[Finding]:
-        found = (
-            [self._read]
-            if isinstance(self._read, Finding)
-            else check_frontmatter(self._read, self._skill.name)
-        )
-        for finding in found:
-            yield replace(finding, component=f"skill:{self._skill.name}")
+        read, name = self._read, self._skill.name
+        for finding in [read] if isinstance(read, Finding) else check_frontmatter(read, name):
+            yield replace(finding, component=f"skill:{name}")
 
     def declared(self) -> Declared:
         description = self._read.get("description") if isinstance(self._read, Node) else None

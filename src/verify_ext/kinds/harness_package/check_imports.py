@@ -24,8 +24,8 @@ RULES = Rules(
         layer=Layer.L1,
         message="{file} re-exports {names}",
         remedy="Empty the file; import from the module that defines the name.",
-        why="openjiuwen 0.1.13-0.1.16 run it while loading, which imports modules in another order or twice;"
-        " newer ones do not run the extension's own.",
+        why="openjiuwen 0.1.13-0.1.16 run it before the modules that it imports from are in place; newer ones"
+        " do not run the extension's own.",
         source=_SEED + ": __init__.py 不得包含 re-export",
     ),
     Rule(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from verify_ext.codes import MANIFEST_INVALID, Rule, Rules
 from verify_ext.kinds.harness_package import manifest_schema as schema
@@ -14,6 +15,7 @@ from verify_ext.source import Node, SourceError, parse_yaml
 MANIFEST_NAME = "harness_config.yaml"
 SCHEMA_VERSION = "harness_config.v0.1"
 _LIMIT_BYTES = 256 * 1024
+_LIMIT_NODES = 10_000
 COMPONENT_SECTIONS = ("rails", "tools", "skills")
 
 _SEED = 'Seed "verify-ext", L1 结构校验'
@@ -46,7 +48,7 @@ RULES = Rules(
         message="the manifest is not read: {problem}",
         remedy="Keep in harness_config.yaml only what the harness needs to know.",
         why="No person maintains a manifest of this size; reading it is not safe.",
-        source="A limit of verify-ext: 256 KiB",
+        source="A limit of verify-ext: 256 KiB, 10,000 keys and values",
     ),
     Rule(
         code=MANIFEST_INVALID,
@@ -186,6 +188,15 @@ def read_manifest(contents: Contents) -> Node | Finding:
             actual=str(error),
             problem=str(error),
         )
+    if sum(1 for _ in islice(root.walk(), _LIMIT_NODES + 1)) > _LIMIT_NODES:
+        problem = f"it holds more than {_LIMIT_NODES} keys and values"
+        return RULES.finding(
+            "manifest_invalid/manifest-too-large",
+            root.source.top,
+            expected="what a person maintains",
+            actual=problem,
+            problem=problem,
+        )
     if root.kind == "mapping" and root.entries:
         return root
     rule = "manifest-empty" if root.kind in ("mapping", "null") else "manifest-not-a-mapping"
@@ -279,11 +290,12 @@ def _repeated_keys(root: Node) -> Iterator[Finding]:
 def _unknown_keys(root: Node) -> Iterator[Finding]:
     known = {*schema.MANIFEST, *schema.NEWER_MANIFEST_KEYS, *COMPONENT_SECTIONS}
     yield from _unknown(root, known)
-    for name, fields in (
+    sections: tuple[tuple[str, Iterable[str]], ...] = (
         ("resources", schema.RESOURCES),
         ("meta", schema.META),
-        ("prompts", {"sections": 0}),
-    ):
+        ("prompts", ("sections",)),
+    )
+    for name, fields in sections:
         value = root.get(name)
         if value is not None:
             yield from _unknown(value, set(fields))

@@ -92,4 +92,5 @@ def module_file(contents: Contents, entry: Entry) -> str | None:
 
 
 def given(node: Node | None) -> bool:
+    """Return whether a value is more than left out or empty."""
     return node is not None and node.kind != "null" and node.value != ""

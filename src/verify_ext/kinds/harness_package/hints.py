@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 _SHOWN_LIMIT = 200
 _NAME_LIMIT = 100
-_NAMES_LIMIT = 1_000
+_NAMES_LIMIT = 200
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
