@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from verify_ext.harness.choice import Chosen
-from verify_ext.harness.provision import Provision
-
 from verify_ext.config import Options, default_cache
 from verify_ext.discover import discover
 from verify_ext.events import EventLog, Started, fold
+from verify_ext.harness.choice import Chosen
 from verify_ext.harness.outcome import Limits
+from verify_ext.harness.provision import Provision
 from verify_ext.harness.ready import ReadyHarness, open_harness
 from verify_ext.kinds import all_kinds
 from verify_ext.model import Finding, Layer, Report

@@ -87,8 +87,8 @@ class PackageIndex:
     def __init__(self, *files: dict[str, bytes], status: int = 200) -> None:
         self.files = {name: data for part in files for name, data in part.items()}
         self.status = status
-        self.remembered_s = 0
-        """How long an installer may remember what this index said."""
+        self.memory = "no-store"
+        """The Cache-Control of every answer: by default an installer must ask each time."""
         self.asked: list[str] = []
         self.gate = threading.Event()
         self.gate.set()
@@ -105,7 +105,7 @@ class PackageIndex:
                 try:
                     self.send_response(status)
                     self.send_header("Content-Type", kind)
-                    self.send_header("Cache-Control", f"max-age={index.remembered_s}")
+                    self.send_header("Cache-Control", index.memory)
                     self.send_header("Content-Length", str(len(body)))
                     self.end_headers()
                     self.wfile.write(body)

@@ -106,6 +106,7 @@ def test_a_package_that_is_not_what_it_records(index: PackageIndex, tmp_path: Pa
 
 
 def test_a_damaged_download_cache_is_gone_around(index: PackageIndex, tmp_path: Path) -> None:
+    index.memory = "max-age=600"
     ensure_environment(chosen("0.1.17"), tmp_path / "cache", print)
     for file in (tmp_path / "uv-cache").rglob("deep_agent.py"):
         file.write_text("passes = True\n")

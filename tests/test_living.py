@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.living import Living
-from tests.mutations import harness_package_live
+from tests.mutations import harmless, harness_package_live
+from tests.mutations.edit import replace
 from verify_ext.model import Layer, Severity, Verdict
 
 Mutation = Callable[[Path], None]
@@ -62,3 +63,32 @@ def test_the_good_package_passes_in_silence(living: Living, good_package: Path) 
         "skill:deck-writing",
     }
     assert all(each.verdicts[Layer.L2] is Verdict.PASS for each in run.components)
+
+
+def test_skill_folders_may_be_written_in_any_way(living: Living, good_package: Path) -> None:
+    replace(good_package / "harness_config.yaml", "      - skills\n", "      - ./skills/../skills/\n")
+    assert [each.id for each in living.findings(good_package)] == []
+
+
+def test_a_skill_folder_named_itself(living: Living, good_package: Path) -> None:
+    replace(good_package / "harness_config.yaml", "      - skills\n", "      - skills/deck-writing\n")
+    errors = [each.id for each in living.findings(good_package) if each.severity is Severity.ERROR]
+    assert errors == ([] if living.contract == "records" else ["skill_not_loaded/not-found"])
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        function
+        for name, function in inspect.getmembers(harmless, inspect.isfunction)
+        if function.__module__ == harmless.__name__ and not name.startswith("_")
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_a_harmless_variant_gives_no_finding(variant: Mutation, living: Living, good_package: Path) -> None:
+    """Noisy output, odd line ends, Chinese text, licence headers, imports of every kind …"""
+    variant(good_package)
+    (manifest,) = good_package.parent.rglob("harness_config.yaml")
+    report = living.report(manifest.parent)
+    assert [each.id for each in report.findings] == []
+    assert [each.layers[Layer.L2] for each in report.extensions] == [Verdict.PASS]

@@ -85,11 +85,13 @@ def test_a_conflict_with_our_pins_alone_gets_another_environment(
     environment: Environment, index: PackageIndex, tmp_path: Path
 ) -> None:
     cache, needs = tmp_path / "cache", ["shared<2", "extra"]
+    index.files |= wheel("capped", "1.5")
     overlay = ensure_overlay(environment, needs, cache, print, PLACE)
     other = overlay.environment
     assert other.requirement == environment.requirement
     assert other.fingerprint != environment.fingerprint
     assert (other.sites[0] / "shared.py").read_text() == "version = '1.0'\n"
+    assert (other.sites[0] / "capped.py").read_text() == "version = '1.0'\n"  # no more than must change
     assert not (other.sites[0] / "extra.py").exists()
     assert overlay.packages == ("extra==1.0",)
     asked = len(index.asked)
@@ -157,7 +159,7 @@ def test_another_python_is_not_the_extensions_fault(environment: Environment, tm
 
 @pytest.mark.parametrize("status", [200, 401, 404, 500])
 def test_a_broken_index_is_not_the_extensions_fault(status: int, index: PackageIndex, tmp_path: Path) -> None:
-    index.remembered_s = 600
+    index.memory = "max-age=600"
     environment = environment_of("0.1.17", tmp_path / "cache")
     index.status = status
     index.files.clear()

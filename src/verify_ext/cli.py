@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from verify_ext.model import Report
 
 EXIT_USAGE = 2
-COMMANDS = ("run", "prepare", "verify", "report", "explain")
+EXIT_UNDECIDED = 4
+COMMANDS = ("run", "prepare", "verify", "report", "explain", "doctor")
 
 _EPILOG = """\
 Plain `verify-ext PATHS` is prepare, verify and report in a row.
@@ -82,6 +83,11 @@ def _parser() -> argparse.ArgumentParser:
         _add_selection(command)
         if name != "prepare":
             _add_running(command)
+    doctor = commands.add_parser(
+        "doctor", help="say what works on this machine, and what to do about the rest"
+    )
+    doctor.set_defaults(command=_doctor)
+    _add_selection(doctor)
     report = commands.add_parser("report", help="show the results of an earlier verify")
     report.add_argument("results", type=Path, metavar="RESULTS", help="the results.json that verify wrote")
     report.set_defaults(command=_report)
@@ -119,6 +125,11 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="deadline of each job (default: 60)"
     )
     add("--output", type=Path, metavar="FILE", help="write results.json here")
+    add(
+        "--require-protections",
+        action="store_true",
+        help="judge nothing where a part of the jail is missing",
+    )
     add("--allow-empty", action="store_true", help="finding no extension is a success")
 
 
@@ -146,6 +157,7 @@ def _options(parsed: argparse.Namespace, *, offline: bool) -> Options:
         cache=(parsed.cache or default_cache()).resolve(),
         limits=Limits(deadline_s=getattr(parsed, "timeout", 60.0)),
         allow_empty=getattr(parsed, "allow_empty", False),
+        require_protections=getattr(parsed, "require_protections", False),
     )
 
 
@@ -178,12 +190,17 @@ def _verified(parsed: argparse.Namespace, send: Callable[[Report], None], *, off
 
 
 def _prepare(parsed: argparse.Namespace) -> int:
+    from verify_ext.model import Fault
     from verify_ext.pipeline import prepare
-    from verify_ext.report.publish import show
+    from verify_ext.report.annotations import log_line
 
     report = _recorded(prepare, _options(parsed, offline=False))
-    show(report)
-    return report.gate.exit_code
+    for finding in report.findings:
+        print(f"{log_line(finding)}\n  {finding.remedy}")
+    # What an extension is to blame for is said again by verify, which also decides about it.
+    blamed = {finding.fault for finding in report.findings if finding.severity == "error"} - {Fault.EXTENSION}
+    cancelled = report.gate.exit_code > 128
+    return report.gate.exit_code if blamed or cancelled else 0
 
 
 def _recorded(use_case: Callable[[Options, EventLog], None], options: Options) -> Report:
@@ -238,6 +255,16 @@ def _report(parsed: argparse.Namespace) -> int:
         return EXIT_USAGE
     publish(report)
     return report.gate.exit_code
+
+
+def _doctor(parsed: argparse.Namespace) -> int:
+    from verify_ext.doctor import examine
+    from verify_ext.report.text import inert, visible
+
+    checkup = examine(_options(parsed, offline=True))
+    for line in checkup.lines:
+        print(inert(visible(line)))
+    return EXIT_UNDECIDED if checkup.troubles else 0
 
 
 def _explain(parsed: argparse.Namespace) -> int:

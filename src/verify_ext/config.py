@@ -33,3 +33,5 @@ class Options:
     cache: Path
     limits: Limits
     allow_empty: bool = False
+    require_protections: bool = False
+    """Judge nothing where a part of the jail is missing."""

@@ -15,9 +15,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from verify_ext import __version__, git
-from verify_ext.codes import MANIFEST_INVALID, RESOURCE_LIMIT_EXCEEDED, VERIFIER_ERROR, Rule, Rules
+from verify_ext.codes import (
+    ENVIRONMENT_ERROR,
+    MANIFEST_INVALID,
+    RESOURCE_LIMIT_EXCEEDED,
+    VERIFIER_ERROR,
+    Rule,
+    Rules,
+)
 from verify_ext.config import Options
 from verify_ext.discover import discover, find_repo
 from verify_ext.events import (
@@ -62,6 +70,15 @@ RULES = Rules(
         source="A limit of verify-ext: 512 MiB, 20,000 files",
     ),
     Rule(
+        code=ENVIRONMENT_ERROR,
+        rule="protections-missing",
+        layer=None,
+        message="this machine lacks protections that are required: {missing}",
+        remedy="Run in a container as the action does, or leave out --require-protections.",
+        why="Extension code would run with more rights than the operator allows.",
+        source="docs/design.md, section 13",
+    ),
+    Rule(
         code=VERIFIER_ERROR,
         rule="unexpected",
         layer=None,
@@ -87,7 +104,7 @@ def verify(options: Options, log: EventLog) -> None:
     if subjects:
         with scratch_folder() as scratch:
             for harness in harnesses:
-                exercise_all(harness, provision, subjects, kinds, scratch, log)
+                exercise_all(harness, provision, subjects, kinds, scratch, options, log)
 
 
 def prepare(options: Options, log: EventLog) -> None:
@@ -181,6 +198,7 @@ def exercise_all(
     subjects: Sequence[Subject],
     kinds: Mapping[str, Kind],
     scratch: Path,
+    options: Options,
     log: EventLog,
 ) -> None:
     """Exercise every subject in one harness, several at a time.
@@ -195,6 +213,8 @@ def exercise_all(
             log.append(EnvironmentPreparing(what=f"starting {harness.requirement}"))
             with open_harness(environment, kinds, scratch, provision.limits) as ready:
                 log.append(EnvironmentReady(harness=ready.state, protections=ready.protections))
+                if options.require_protections:
+                    demand_protections(ready.protections)
                 _exercise_each(ready, here, log)
     except EnvironmentTrouble as trouble:
         log.append(TroubleFound(finding=trouble.finding))
@@ -226,6 +246,20 @@ def _exercise(ready: ReadyHarness, subject: Subject, plan: Plan, log: EventLog) 
         rest = [exercise for exercise in subject.kind.exercises if exercise.name not in done]
         for exercise in rest[:1]:
             log.append(result_of(subject, exercise, ready.requirement, [unexpected(error)]))
+
+
+def demand_protections(protections: Mapping[str, Any]) -> None:
+    """Raise EnvironmentTrouble where a part of the jail is missing that this user could have.
+
+    Another user id is root's to give; without root Landlock must keep signals in (ABI 6).
+    """
+    missing = dict(protections["missing"])
+    if missing.get("uid") == "not started as root" and (protections["landlock"] or 0) >= 6:
+        del missing["uid"]
+    if missing:
+        words = ", ".join(f"{name} ({why})" for name, why in sorted(missing.items()))
+        finding = RULES.finding("environment_error/protections-missing", file_spot("."), missing=words)
+        raise EnvironmentTrouble(finding)
 
 
 def _unjudged(requirement: str, subjects: Sequence[Subject], log: EventLog) -> None:

@@ -33,11 +33,6 @@ class Workspace:
     folder: Path
     cache: Path
 
-    def copy(self, folder: Path) -> Workspace:
-        """Return another workspace with the same files, for a test that changes some."""
-        shutil.copytree(self.folder, folder)
-        return Workspace(folder, self.cache)
-
     def run(self, image: str, flags: Sequence[str], *arguments: str) -> subprocess.CompletedProcess[str]:
         return docker(
             *("run", "--rm", "--init", *flags),

@@ -354,6 +354,7 @@ def requirements_with_everything_plain(package: Path) -> None:
 def no_requirements(package: Path) -> None:
     """An extension that needs nothing beyond the harness."""
     (package / "requirements.txt").unlink()
+    replace(package / TOOL, "from pptx import Presentation", "Presentation: Any = None")
 
 
 def compiled_by_a_run(package: Path) -> None:

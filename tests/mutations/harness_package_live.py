@@ -305,8 +305,11 @@ def rail_init_raises(package: Path) -> None:
 
 
 def rail_under_another_name(package: Path) -> None:
-    """rail_not_registered/not-reported"""
-    append(package / RAIL, "\nRequestLogRail.__name__ = 'Other'")
+    """labels: rail_not_registered/not-reported
+    records: rail_not_registered/not-on-agent
+    records: unload_incomplete/left-behind
+    """
+    append(package / RAIL, "    def init(self, agent):\n        type(self).__name__ = 'Other'")
 
 
 def rail_that_stays_off_the_agent(package: Path) -> None:
@@ -321,7 +324,11 @@ def rail_that_stays_off_the_agent(package: Path) -> None:
 
 def tool_under_another_name(package: Path) -> None:
     """tool_not_registered/not-reported"""
-    append(package / TOOL, "\nDeckTool.__name__ = 'Other'")
+    append(
+        package / RAIL,
+        "\nfrom openjiuwen.core.foundation.tool.base import Tool\n"
+        "def rename(cls, **rest):\n    cls.__name__ = f'Other{id(cls)}'\nTool.__init_subclass__ = classmethod(rename)",
+    )
 
 
 def tool_with_a_name_of_the_harness(package: Path) -> None:

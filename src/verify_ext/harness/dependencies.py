@@ -120,7 +120,7 @@ def solve(environment: Environment, lines: Sequence[str], installer: Installer) 
     if resolution.found:
         return _solution(resolution.pins, {distribution.name for distribution in there})
     harness = requirement_lines(environment.version)
-    loose = installer.resolve([*harness, *lines], preferences=())
+    loose = installer.resolve([*harness, *lines], preferences=frozen)
     if not loose.found:
         return _refusal(environment, there, lines, loose, installer)
     if environment.folder is None:

@@ -36,17 +36,13 @@ def check(extension: Extension) -> Checked:
     contents = Contents(extension)
     root = read_manifest(contents)
     requirements = read_requirements(contents)
-    if isinstance(root, Finding):
-        findings, components, location = [root], (), root.location
-    else:
-        findings, components = _check_declared(contents, root)
-        location = root.source.top.location
+    findings, components = ([root], ()) if isinstance(root, Finding) else _check_declared(contents, root)
     return Checked(
         findings=_limited(*findings, *requirements.findings, *check_files(contents)),
         components=components,
         requirements=requirements.lines,
         requirements_location=requirements.location,
-        location=location,
+        location=root.location if isinstance(root, Finding) else root.source.top.location,
     )
 
 

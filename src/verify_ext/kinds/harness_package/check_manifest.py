@@ -189,14 +189,7 @@ def read_manifest(contents: Contents) -> Node | Finding:
             problem=str(error),
         )
     if sum(1 for _ in islice(root.walk(), _LIMIT_NODES + 1)) > _LIMIT_NODES:
-        problem = f"it holds more than {_LIMIT_NODES} keys and values"
-        return RULES.finding(
-            "manifest_invalid/manifest-too-large",
-            root.source.top,
-            expected="what a person maintains",
-            actual=problem,
-            problem=problem,
-        )
+        return _too_much(root)
     if root.kind == "mapping" and root.entries:
         return root
     rule = "manifest-empty" if root.kind in ("mapping", "null") else "manifest-not-a-mapping"
@@ -205,6 +198,17 @@ def read_manifest(contents: Contents) -> Node | Finding:
         root,
         expected="a mapping with schema_version and resources",
         actual=root.describe(),
+    )
+
+
+def _too_much(root: Node) -> Finding:
+    problem = f"it holds more than {_LIMIT_NODES} keys and values"
+    return RULES.finding(
+        "manifest_invalid/manifest-too-large",
+        root.source.top,
+        expected="what a person maintains",
+        actual=problem,
+        problem=problem,
     )
 
 

@@ -92,6 +92,7 @@ async def _load(contract: Any, request: dict[str, Any], say: Say) -> dict[str, A
     seen: dict[str, Any] = {
         "error": None,
         "labels": [],
+        "classes": {},
         "cards": [],
         "rails": [],
         "skills": [],
@@ -105,6 +106,7 @@ async def _load(contract: Any, request: dict[str, Any], say: Say) -> dict[str, A
         seen["error"] = _error(error, root)
         return seen
     seen["labels"] = [_shown_label(label, root) for label in contract.labels(loaded)]
+    seen["classes"] = {item["id"]: _declared_class(contract, root, item) for item in request["components"]}
     seen["cards"] = [_registered(contract, card) for card in contract.cards(agent)]
     seen["rails"] = [_class_of(rail) for rail in contract.rails(agent)]
     for rail in contract.skill_rails(agent):
@@ -137,8 +139,20 @@ def _registered(contract: Any, card: Any) -> dict[str, Any]:
     }
 
 
+def _declared_class(contract: Any, root: Path, item: dict[str, Any]) -> dict[str, str] | None:
+    """Return what the declared class calls itself: a module may bind it under another name."""
+    try:
+        return _names(contract.load_class(root, item["module"], item["class"]))
+    except BaseException:  # it was loaded a moment ago; without it the manifest's names must do
+        return None
+
+
 def _class_of(instance: Any) -> dict[str, str]:
-    return {"class": type(instance).__name__, "module": str(type(instance).__module__)}
+    return _names(type(instance))
+
+
+def _names(loaded: type) -> dict[str, str]:
+    return {"class": loaded.__name__, "module": str(loaded.__module__)}
 
 
 async def _unload(

@@ -7,6 +7,7 @@ line in it is checked against what the extension holds before it is shown as a p
 from __future__ import annotations
 
 import ast
+import posixpath
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from verify_ext.model import Checked, Declared, Extension, Finding, Provenance
 from verify_ext.source import SourceError, Spot, line_spot, parse_python, read_source
 
 OWN_PREFIX = "openjiuwen.extensions.harness."
+_RUNTIME_PREFIX = "openjiuwen_runtime_extensions."
 FALLBACK_DESCRIPTION = "Skill located in "
 """What openjiuwen shows the model when it could not read a skill's own description."""
 
@@ -25,12 +27,16 @@ FALLBACK_DESCRIPTION = "Skill located in "
 
 def construct_request(checked: Checked) -> dict[str, Any] | None:
     """Ask for every declared rail and tool to be imported and constructed."""
-    components = [
+    components = _classes(checked)
+    return {"components": components} if components else None
+
+
+def _classes(checked: Checked) -> list[dict[str, Any]]:
+    return [
         {"id": part.id, "type": part.type, "module": part.facts["module"], "class": part.facts["class"]}
         for part in checked.components
         if part.type in ("rail", "tool")
     ]
-    return {"components": components} if components else None
 
 
 def judge_construct(
@@ -89,9 +95,9 @@ def _import_rule(extension: Extension, error: dict[str, Any]) -> str:
     missing, message = error["missing_module"], error["message"]
     if missing is None:
         of_harness = error["type"] == "ImportError" and "from 'openjiuwen." in message
-        own = f"from '{OWN_PREFIX}" in message or "from 'openjiuwen_runtime_extensions." in message
+        own = f"from '{OWN_PREFIX}" in message or f"from '{_RUNTIME_PREFIX}" in message
         return f"module_import_failed/{'harness-api-missing' if of_harness and not own else 'import-raised'}"
-    if missing.startswith((OWN_PREFIX, "openjiuwen_runtime_extensions.")):
+    if _is_own_module(missing):
         return "module_import_failed/own-module-missing"
     if missing.partition(".")[0] == "openjiuwen":
         return "module_import_failed/harness-api-missing"
@@ -172,7 +178,7 @@ def _same_names(extension: Extension, checked: Checked, seen: dict[str, Any]) ->
 
 def load_request(checked: Checked) -> dict[str, Any] | None:
     """Ask for the package to be loaded through the harness's real entry."""
-    return {"manifest": "harness_config.yaml"}
+    return {"manifest": "harness_config.yaml", "components": _classes(checked)}
 
 
 def judge_load(
@@ -199,18 +205,20 @@ def judge_load(
 
 
 def _judge_rail(part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
-    if f"rail:{part.name}" not in observed["labels"]:
+    declared = _declared_class(part, observed)
+    if f"rail:{declared['class']}" not in observed["labels"]:
         yield _missing_label("rail_not_registered/not-reported", part, observed)
-    elif not any(_is_class(rail, part) for rail in observed["rails"]):
+    elif not any(_same_class(rail, declared) for rail in observed["rails"]):
         yield _finding("rail_not_registered/not-on-agent", part, class_name=part.name)
 
 
 def _judge_tool(part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
-    if f"tool:{part.name}" not in observed["labels"]:
+    declared = _declared_class(part, observed)
+    if f"tool:{declared['class']}" not in observed["labels"]:
         yield _missing_label("tool_not_registered/not-reported", part, observed)
         return
     cards = observed["cards"]
-    if any(card["tool"] and _is_class(card["tool"], part) for card in cards):
+    if any(card["tool"] and _same_class(card["tool"], declared) for card in cards):
         return
     if any(card["tool"] is None for card in cards):
         yield _finding("tool_not_registered/no-instance", part, class_name=part.name)
@@ -229,13 +237,9 @@ def _names_of_harness(
     """Find tools that took a name which, beside the canary, one of the harness's own tools has."""
     usual = {card["name"] for card in (baseline or {}).get("cards", ()) if not _is_canary(card)}
     for part in checked.components:
-        for card in observed["cards"]:
-            if (
-                part.type == "tool"
-                and card["name"] in usual
-                and card["tool"]
-                and _is_class(card["tool"], part)
-            ):
+        for card in observed["cards"] if part.type == "tool" else ():
+            own = card["tool"] and _same_class(card["tool"], _declared_class(part, observed))
+            if own and card["name"] in usual:
                 yield _finding("tool_not_registered/name-of-harness-tool", part, name=card["name"])
 
 
@@ -244,11 +248,15 @@ def _is_canary(card: dict[str, Any]) -> bool:
 
 
 def _judge_skill(part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
-    folder = part.facts["dir"].strip("/")
-    if not any(_same_folder(label.removeprefix("skill_dir:"), folder) for label in observed["labels"]):
+    folder = posixpath.normpath(part.facts["dir"])
+    # From 0.1.17 on a folder that is a skill itself is mounted by its parent.
+    mounted = {folder, posixpath.dirname(folder)} if folder == part.facts["path"] else {folder}
+    if not any(
+        posixpath.normpath(label.removeprefix("skill_dir:")) == folder for label in observed["labels"]
+    ):
         yield _missing_label("skill_not_loaded/not-reported", part, observed)
         return
-    if not any(_same_folder(name, folder) for name in observed["skill_dirs"]):
+    if mounted.isdisjoint(posixpath.normpath(name) for name in observed["skill_dirs"]):
         yield _finding("skill_not_loaded/not-in-skills-dir", part, folder=folder)
         return
     skill = next((skill for skill in observed["skills"] if skill["folder"] == part.facts["path"]), None)
@@ -274,20 +282,26 @@ def _is_fallback(shown: str, own: str | None) -> bool:
     return shown.startswith(FALLBACK_DESCRIPTION) and (own is None or shown.strip() != own.strip())
 
 
-def _same_folder(path: str, folder: str) -> bool:
-    return path.strip("/").removeprefix("./") == folder.removeprefix("./")
+def _declared_class(part: Declared, observed: dict[str, Any]) -> dict[str, str]:
+    """Return the names of the class that a component declares, as the class itself has them."""
+    return observed["classes"].get(part.id) or {"class": part.facts["class"], "module": part.facts["module"]}
 
 
-def _is_class(seen: dict[str, str], part: Declared) -> bool:
-    """Return whether an instance is of the declared class; the module's tail tells namesakes apart."""
-    own_tail = part.facts["module"].removeprefix(OWN_PREFIX).partition(".")[2]
-    return seen["class"] == part.facts["class"] and (
-        seen["module"].endswith(own_tail) or not _is_own_module(seen["module"])
-    )
+def _same_class(one: dict[str, str], other: dict[str, str]) -> bool:
+    return one["class"] == other["class"] and _tail(one["module"]) == _tail(other["module"])
+
+
+def _tail(module: str) -> str:
+    """Return a module's name without what the harness puts before an extension's own modules."""
+    if module.startswith(OWN_PREFIX):
+        return module.removeprefix(OWN_PREFIX)
+    if module.startswith(_RUNTIME_PREFIX):  # openjiuwen_runtime_extensions.<session>.<extension>.…
+        return module.removeprefix(_RUNTIME_PREFIX).partition(".")[2]
+    return module
 
 
 def _is_own_module(module: str) -> bool:
-    return module.startswith((OWN_PREFIX, "openjiuwen_runtime_extensions."))
+    return module.startswith((OWN_PREFIX, _RUNTIME_PREFIX))
 
 
 def _missing_label(rule: str, part: Declared, observed: dict[str, Any]) -> Finding:

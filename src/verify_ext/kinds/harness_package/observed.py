@@ -69,6 +69,7 @@ LOAD: dict[str, Any] = {
     "properties": {
         "error": _ERROR,
         "labels": _TEXTS,
+        "classes": {"type": "object", "additionalProperties": {"anyOf": [_CLASS, {"type": "null"}]}},
         "cards": {
             "type": "array",
             "items": {
@@ -96,7 +97,7 @@ LOAD: dict[str, Any] = {
             "required": ["error", "left"],
         },
     },
-    "required": ["error", "labels", "cards", "rails", "skills", "skill_dirs"],
+    "required": ["error", "labels", "classes", "cards", "rails", "skills", "skill_dirs"],
     "if": {"properties": {"error": {"type": "null"}}},
     "then": {"required": ["unload"]},
 }
