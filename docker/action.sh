@@ -284,14 +284,15 @@ verify() {
   printf '%s' "$code" >"$state/verify-exit-code"
 }
 
-# The exit code is the gate's, which `report` computes anew; without results, that of `verify`.
+# The exit code is the gate's, which `report` computes anew. Where that would be a success that
+# `verify` did not see, or there are no results, it is that of `verify`.
 report() {
-  local image code=0 results=$state/out/results.json
+  local image verified code=0 results=$state/out/results.json
   image=$(cat "$state/image")
+  verified=$(cat "$state/verify-exit-code" 2>/dev/null) || verified=5
   if [[ ! -f $results || -L $results ]]; then
-    code=$(cat "$state/verify-exit-code" 2>/dev/null) || code=5
-    if [[ $code == 0 ]]; then code=5; fi
-    refuse "$code" "There are no results: 'verify' ended with exit code $code. Its own words are above."
+    if [[ $verified == 0 ]]; then verified=5; fi
+    refuse "$verified" "There are no results: 'verify' ended with exit code $verified. Its own words are above."
   fi
   cp -- "$results" "$state/results.json"
   chmod 644 "$state/results.json"
@@ -300,6 +301,9 @@ report() {
     supervised reporting "$image" report /results/results.json || code=$?
   else
     supervised reporting_directly report "$state/results.json" || code=$?
+  fi
+  if [[ $code == 0 && $verified != 0 ]]; then
+    refuse "$verified" "'verify' ended with exit code $verified, though its results are those of a success."
   fi
   return "$code"
 }

@@ -175,12 +175,16 @@ def test_an_input_that_is_neither_true_nor_false_is_refused(action: Callable[[st
     assert "The input 'allow-empty' must be true or false, and is 'yes%25%0A::error::x'." in said
 
 
-@pytest.mark.parametrize("code", [0, 1, 4])
-def test_the_exit_code_is_that_of_report(action: Callable[[str], Action], code: int) -> None:
+@pytest.mark.parametrize(
+    ("verified", "reported", "code"), [(0, 0, 0), (1, 1, 1), (0, 4, 4), (5, 1, 1), (5, 0, 5), (143, 0, 143)]
+)
+def test_the_exit_code_is_that_of_report_but_never_a_success_of_its_own(
+    action: Callable[[str], Action], verified: int, reported: int, code: int
+) -> None:
     it = action(VERIFYING)
     it.run("start")
-    assert it.run("verify", CODE="1")[0] == 0
-    assert it.run("report", CODE=str(code))[0] == code
+    assert it.run("verify", CODE=str(verified))[0] == 0
+    assert it.run("report", CODE=str(reported))[0] == code
     assert it.outputs["results"] == f"{it.outputs['state']}/results.json"
 
 

@@ -10,12 +10,15 @@ from verify_ext.harness.outcome import Limits
 
 
 def default_cache() -> Path:
-    """Return where harness environments are kept: VERIFY_EXT_CACHE, else the XDG cache folder."""
+    """Return where harness environments are kept: VERIFY_EXT_CACHE, else the user's cache folder.
+
+    Root's is /var/cache: its home is closed to the users that jobs run as.
+    """
     own = os.environ.get("VERIFY_EXT_CACHE")
     if own:
         return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "verify-ext"
+    home = "/var/cache" if os.geteuid() == 0 else os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(os.environ.get("XDG_CACHE_HOME") or home) / "verify-ext"
 
 
 @dataclass(frozen=True, kw_only=True)

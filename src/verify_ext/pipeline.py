@@ -270,6 +270,7 @@ def _unjudged(requirement: str, subjects: Sequence[Subject], log: EventLog) -> N
         if isinstance(event, CheckResult) and event.harness == requirement
     }
     for subject in subjects:
+        failed = verdict_of(subject.checked.findings) is not Verdict.PASS
         for exercise in subject.kind.exercises:
             if (subject.extension.path, exercise.name) not in judged:
                 log.append(
@@ -278,7 +279,7 @@ def _unjudged(requirement: str, subjects: Sequence[Subject], log: EventLog) -> N
                         harness=requirement,
                         exercise=exercise.name,
                         layer=exercise.layer,
-                        verdict=Verdict.ERROR,
+                        verdict=Verdict.SKIPPED if failed else Verdict.ERROR,
                     )
                 )
     if not any(

@@ -151,9 +151,13 @@ def harness(state: HarnessState) -> str:
 def protections(known: Mapping[str, Any]) -> str:
     """Return the protections that were in force; that none are known is said too."""
     words = {True: "yes", False: "no", None: "no"}
-    parts = [
-        f"{name} {words[value] if isinstance(value, bool | None) else value}" for name, value in known.items()
-    ]
+    missing = known.get("missing")
+    reasons = missing if isinstance(missing, Mapping) else {}
+    parts = []
+    for name, value in known.items():
+        if name != "missing":
+            said = words[value] if isinstance(value, bool | None) else value
+            parts.append(f"{name} {said}" + (f" ({reasons[name]})" if name in reasons else ""))
     return ", ".join(parts) or "none known"
 
 
