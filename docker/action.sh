@@ -98,6 +98,7 @@ read_options() {
   options=()
   if [[ -n ${INPUT_TIMEOUT:-} ]]; then options+=(--timeout "$INPUT_TIMEOUT"); fi
   if is_true allow-empty "${INPUT_ALLOW_EMPTY:-}"; then options+=(--allow-empty); fi
+  if is_true require-protections "${INPUT_REQUIRE_PROTECTIONS:-}"; then options+=(--require-protections); fi
 }
 
 # --- start: where it runs -----------------------------------------------------------------------
@@ -127,8 +128,8 @@ choose_image() {
     refuse 4 "No docker daemon answers here, and 'require-protections' is set: nothing was run."
   else
     tell warning "No docker daemon answers here, so extension code runs on this machine, as this user, without the \
-protections of a container: it has the network, may read what this user may read, and is not held to a limit of memory \
-and processes for all of it. The input 'require-protections: true' refuses instead."
+protections of a container. What its jail still keeps from it is under 'protections' in the results. The input \
+'require-protections: true' refuses instead."
   fi
   printf '%s' "$image" >"$state/image"
 }
@@ -325,12 +326,8 @@ inside() { # allow-empty, require-protections
   local code=0
   INPUT_ALLOW_EMPTY=$1
   INPUT_REQUIRE_PROTECTIONS=$2
-  if is_true require-protections "${INPUT_REQUIRE_PROTECTIONS:-}"; then
-    refuse 4 "'require-protections' is set, and this action runs in the container that the runner made: nothing was run. \
-Use the action at the root of the same repository, on a runner with docker."
-  fi
   tell notice "Reduced protections: extension code runs in the container that the runner made, which has the network, \
-docker's socket and the runner's own token."
+docker's socket and the runner's own token. The jail alone keeps them from it."
   state=$(mktemp -d "$temporary/verify-ext.XXXXXX")
   mkdir "$state/out"
   : >"$state/image"

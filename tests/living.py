@@ -12,8 +12,8 @@ from verify_ext.discover import discover
 from verify_ext.events import EventLog, Started, fold
 from verify_ext.harness.choice import Chosen
 from verify_ext.harness.outcome import Limits
-from verify_ext.harness.provision import Provision
-from verify_ext.harness.ready import ReadyHarness, open_harness
+from verify_ext.harness.provision import Plan, Provision
+from verify_ext.harness.ready import ReadyHarness, Subject, open_harness
 from verify_ext.kinds import all_kinds
 from verify_ext.model import Finding, Layer, Report
 from verify_ext.pipeline import read
@@ -37,8 +37,6 @@ class Living:
 
     def report(self, package: Path) -> Report:
         """Read and exercise a package; no other is in the report."""
-        kinds = {kind.name: kind for kind in all_kinds()}
-        found = discover([package], package.parent, tuple(kinds.values()))
         log = EventLog()
         log.append(
             Started(
@@ -49,12 +47,20 @@ class Living:
                 required=(Layer.L1, Layer.L2),
             )
         )
-        for extension in found.extensions:
-            subject = read(extension, kinds[extension.kind], log)
-            plan = self.provision.plan(self.chosen, subject.checked, print)
-            for result in self.ready.exercise(subject, plan):
-                log.append(result)
+        subject = self.read(package, log)
+        for result in self.ready.exercise(subject, self.plan(subject)):
+            log.append(result)
         return fold(log.events())
+
+    def read(self, package: Path, log: EventLog | None = None) -> Subject:
+        """Find and read the one extension that a folder is."""
+        kinds = {kind.name: kind for kind in all_kinds()}
+        (extension,) = discover([package], package.parent, tuple(kinds.values())).extensions
+        return read(extension, kinds[extension.kind], log or EventLog())
+
+    def plan(self, subject: Subject) -> Plan:
+        """Say where a subject is exercised."""
+        return self.provision.plan(self.chosen, subject.checked, print)
 
 
 @contextmanager

@@ -20,8 +20,8 @@ REPOSITORY = Path(__file__).parents[1]
 SCRIPT = (REPOSITORY / "docker/action.sh").read_text()
 WORKFLOWS = sorted((REPOSITORY / ".github/workflows").glob("*.yml"))
 STAND_INS = sorted((REPOSITORY / ".ci/actions-cache").glob("*/action.yml"))
-# Inputs that are no argument of the program but say how it is run.
-RUN_BY = {"image", "require-protections"}
+# What is an argument of the program in a form of its own, or says how it is run.
+NO_FLAG = {"paths", "image"}
 
 # Writes its arguments down, and does what the container would: see the mounts, leave results.
 DOCKER_STAND_IN = """\
@@ -102,7 +102,7 @@ def test_each_step_gets_the_inputs_that_it_reads(step: str) -> None:
     wanted = {
         "start": {"image", "harness", "require-protections"},
         "prepare": {"paths", "harness"},
-        "verify": {"paths", "harness", "timeout", "allow-empty"},
+        "verify": {"paths", "harness", "timeout", "allow-empty", "require-protections"},
     }
     assert {name for name in STEPS[step]["env"] if name.startswith("INPUT_")} == {
         _variable(name) for name in wanted[step]
@@ -110,7 +110,7 @@ def test_each_step_gets_the_inputs_that_it_reads(step: str) -> None:
 
 
 def test_the_inputs_are_arguments_of_the_program() -> None:
-    for name in set(ROOT["inputs"]) - RUN_BY - {"paths"}:
+    for name in set(ROOT["inputs"]) - NO_FLAG:
         assert f"--{name} " in SCRIPT or f"--{name})" in SCRIPT
         parsed = cli._parser().parse_args(["verify", *_sample(name), "--", "examples"])
         assert parsed.paths == [Path("examples")]
@@ -118,8 +118,8 @@ def test_the_inputs_are_arguments_of_the_program() -> None:
 
 
 def _sample(name: str) -> list[str]:
-    values = {"harness": ["openjiuwen==0.1.16"], "timeout": ["30"], "allow-empty": []}
-    return [f"--{name}", *values[name]]
+    values = {"harness": ["openjiuwen==0.1.16"], "timeout": ["30"]}
+    return [f"--{name}", *values.get(name, [])]
 
 
 def test_the_outputs_are_those_that_report_writes() -> None:
@@ -190,6 +190,7 @@ def _docker_calls(folder: Path) -> list[list[str]]:
         subprocess.run(
             [REPOSITORY / "docker/action.sh", step], env=environment | {"VERIFY_EXT_STATE": state}, check=True
         )
+    assert not list((folder / "workspace").iterdir())
     return [call.split("\0")[:-1] for call in (folder / "calls").read_text().splitlines()]
 
 

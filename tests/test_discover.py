@@ -147,6 +147,15 @@ def test_a_repo_cannot_make_git_run_a_program(tmp_path: Path) -> None:
     assert not (tmp_path / "sprung").exists()
 
 
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    result = discover([tmp_path / "nowhere"], tmp_path, all_kinds())
+    assert [each.id for each in result.findings] == ["config_invalid/path-missing"]
+    result = discover([tmp_path], tmp_path, all_kinds())
+    assert [each.id for each in result.findings] == ["nothing_selected/no-extension-found"]
+    result = discover([tmp_path], tmp_path, all_kinds(), allow_empty=True)
+    assert [each.id for each in result.findings] == ["nothing_selected/empty-allowed"]
+
+
 def test_the_repo_is_that_of_the_first_path(tmp_path: Path) -> None:
     init(tmp_path / "repo")
     make(tmp_path / "repo/own")

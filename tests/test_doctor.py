@@ -46,5 +46,5 @@ def test_a_missing_protection_is_refused_where_it_is_required() -> None:
         protections(uid="/root is closed to other users"),
         {"landlock": 4, "missing": {"uid": "not started as root"}},
     ):
-        with pytest.raises(EnvironmentTrouble, match="protections-missing"):
+        with pytest.raises(EnvironmentTrouble, match="environment_error/protections-missing"):
             demand_protections(missing)

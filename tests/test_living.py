@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace as replace_plan
 from pathlib import Path
 
 import pytest
 
 from tests.living import Living
 from tests.mutations import harmless, harness_package_live
-from tests.mutations.edit import replace
+from tests.mutations.edit import append, replace
 from verify_ext.model import Layer, Severity, Verdict
 
 Mutation = Callable[[Path], None]
@@ -74,6 +75,31 @@ def test_a_skill_folder_named_itself(living: Living, good_package: Path) -> None
     replace(good_package / "harness_config.yaml", "      - skills\n", "      - skills/deck-writing\n")
     errors = [each.id for each in living.findings(good_package) if each.severity is Severity.ERROR]
     assert errors == ([] if living.contract == "records" else ["skill_not_loaded/not-found"])
+
+
+def test_what_changes_meanwhile_is_not_judged(living: Living, good_package: Path) -> None:
+    subject = living.read(good_package)
+    append(good_package / "state.py", "# one more line")
+    results = list(living.ready.exercise(subject, living.plan(subject)))
+    assert [each.id for result in results for each in result.findings] == [
+        "environment_error/changed-meanwhile"
+    ]
+    assert [result.verdict for result in results] == [Verdict.ERROR, Verdict.SKIPPED]
+
+
+def test_requirements_that_break_the_harness_are_a_conflict(
+    living: Living, good_package: Path, tmp_path: Path
+) -> None:
+    """What the harness uses only where it is there can break it."""
+    (tmp_path / "beside").mkdir()
+    name = "redis" if living.contract == "records" else "verify_ext_nothing"
+    (tmp_path / f"beside/{name}.py").write_text("raise SystemExit('I am no redis')")
+    subject = living.read(good_package)
+    plan = living.plan(subject)
+    plan = replace_plan(plan, paths=(*plan.paths, tmp_path / "beside"))
+    results = list(living.ready.exercise(subject, plan))
+    found = [each.id for result in results for each in result.findings]
+    assert found == (["dependency_conflict/breaks-harness"] if living.contract == "records" else [])
 
 
 @pytest.mark.parametrize(

@@ -171,13 +171,30 @@ def test_a_broken_environment_blames_nobody(broken_environment: Path, tmp_path: 
         "--harness-python", broken_environment, "--output", "results.json", ".", cwd=tmp_path, expected=4
     )
     results = json.loads((tmp_path / "results.json").read_text())
-    assert [each["code"] for each in results["findings"]] == ["harness_environment_broken"]
+    assert [f"{each['code']}/{each['rule']}" for each in results["findings"]] == [
+        "harness_environment_broken/canary-failed"
+    ]
     assert results["findings"][0]["extension"] is None
     assert results["findings"][0]["fault"] == "environment"
     (extension,) = results["extensions"]
     assert extension["layers"]["L2"] == "error"
     assert results["harnesses"][0]["canary"] == "error"
     assert "not your change" in done.stdout.lower()
+
+
+def test_a_harness_that_does_not_start_blames_nobody(tmp_path: Path) -> None:
+    import uv
+
+    tool, python = uv.find_uv_bin(), tmp_path / "environment/bin/python"
+    subprocess.run([tool, "venv", "--quiet", "--python", sys.executable, python.parent.parent], check=True)
+    bare = ["--no-deps", "openjiuwen==0.1.16"]
+    subprocess.run([tool, "pip", "install", "--quiet", "--python", python, *bare], check=True)
+    copies(tmp_path / "repo", ["good"])
+    run("--harness-python", python, "--output", "../results.json", ".", cwd=tmp_path / "repo", expected=4)
+    results = json.loads((tmp_path / "results.json").read_text())
+    (finding,) = results["findings"]
+    assert f"{finding['code']}/{finding['rule']}" == "harness_environment_broken/harness-does-not-start"
+    assert "ModuleNotFoundError" in finding["actual"]
 
 
 def test_nothing_found_is_not_a_success(tmp_path: Path) -> None:

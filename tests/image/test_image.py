@@ -117,6 +117,13 @@ def test_the_container_holds_its_own_root(image: str, workspace: Workspace, cach
     assert variables == "[]"
 
 
+def test_the_jail_is_complete_in_the_container(image: str, workspace: Workspace, cache: Cache) -> None:
+    arguments = ("--require-protections", *HARNESSES[:2], "examples/good")
+    code, results = workspace.verify(image, cache, *arguments)
+    assert code == 0, results["findings"]
+    assert results["protections"]["uid"] > 0
+
+
 def test_only_root_may_write_the_results(image: str, tmp_path: Path) -> None:
     """What the jail relies on where Landlock is missing: --group-add is lost with the user id."""
     tmp_path.chmod(0o770)

@@ -118,6 +118,12 @@ def process_spins(package: Path) -> None:
     append(package / TOOL, "while True:\n    pass")
 
 
+def process_uses_up_its_processor_time(package: Path) -> None:
+    """resource_limit_exceeded/cpu-time"""
+    limit = "resource.setrlimit(resource.RLIMIT_CPU, (1, 9))"
+    append(package / TOOL, f"import resource\n{limit}\nwhile True:\n    pass")
+
+
 def process_floods_its_output(package: Path) -> None:
     """resource_limit_exceeded/output"""
     append(package / TOOL, 'for _ in range(1 << 10):\n    print("flood" * (1 << 18))')
