@@ -162,16 +162,16 @@ def test_interpreters_without_a_usable_harness(
         adopt_environment(empty.python)
     strange = tmp_path / "python"
     for script, rule in {
-        None: "interpreter-unusable",
-        "#!/bin/sh\nexit 3\n": "interpreter-unusable",
-        "#!/bin/sh\necho verify-ext-interpreter:[]\n": "interpreter-unusable",
-        "#!/bin/sh\necho verify-ext-interpreter:{\n": "interpreter-unusable",
-        f"#!/bin/sh\n{sys.executable} \"$@\" | sed 's/3[.][0-9]*[.]/3.9./'\n": "python-version",
+        None: "environment_error/interpreter-unusable",
+        "#!/bin/sh\nexit 3\n": "environment_error/interpreter-unusable",
+        "#!/bin/sh\necho verify-ext-interpreter:[]\n": "environment_error/interpreter-unusable",
+        "#!/bin/sh\necho verify-ext-interpreter:{\n": "environment_error/interpreter-unusable",
+        f"#!/bin/sh\n{sys.executable} \"$@\" | sed 's/3[.][0-9]*[.]/3.9./'\n": "environment_error/python-version",
     }.items():
         if script is not None:
             strange.write_text(script)
             strange.chmod(0o755)
-        with expect(f"environment_error/{rule}"):
+        with expect(rule):
             adopt_environment(strange)
     with expect("environment_error/python-version"):
         ensure_environment(chosen("0.1.17"), tmp_path / "cache", print, python=strange)
