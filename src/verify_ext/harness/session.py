@@ -88,8 +88,7 @@ class Session:
     def close(self) -> None:
         """End every process of the session. Jobs that were running raise SessionError."""
         self._closed = True
-        while self._idle:
-            self._idle.pop().close()
+        self._dismiss()
         if self._server is not None:
             self._server.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -97,8 +96,13 @@ class Session:
     def preload(self, modules: Iterable[str]) -> None:
         """Import modules in the server once, so that no job needs to (raises SessionError)."""
         self._preloaded = tuple(modules)
+        self._dismiss()  # they were forked before, without these modules
         if self._server is not None:
             self._server.preload(self._preloaded)
+
+    def _dismiss(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
 
     def run(self, job: Job) -> Outcome:
         """Run a job to its end. One whose supervisor is killed is run once more, by another.

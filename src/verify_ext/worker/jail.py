@@ -23,6 +23,7 @@ FIRST_UID = 61184
 """Of the range that systemd keeps for dynamic users: no account has them. One per supervisor."""
 
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
+_CAPABILITY_VERSION = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 
 _SYSTEM = (
@@ -56,8 +57,13 @@ class Jail:
                 part(self)
 
 
-def _no_new_privs(_: Jail) -> None:
+def _no_privileges(_: Jail) -> None:
+    """Give up what root may do beyond owning its files; no program that is started brings it back."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    header, nothing = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    if _libc.capset(header, nothing) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error), "capset")
 
 
 def _other_user(jail: Jail) -> None:
@@ -79,13 +85,14 @@ def _landlock(jail: Jail) -> None:
 
 
 def _seccomp(jail: Jail) -> None:
-    seccomp.refuse(tcp=bool(jail.ports))
+    # Where the user stays the same, nothing else keeps the attributes of its files.
+    seccomp.refuse(tcp=bool(jail.ports), attributes="uid" not in jail.parts)
 
 
-# In this order: root is given up before the files are, and the filter comes last.
+# In this order: root can change its user only while it has its rights, and the filter comes last.
 _PARTS: dict[str, Callable[[Jail], None]] = {
-    "no_new_privs": _no_new_privs,
     "uid": _other_user,
+    "no_new_privs": _no_privileges,
     "landlock": _landlock,
     "seccomp": _seccomp,
 }
