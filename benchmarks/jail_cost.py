@@ -53,11 +53,12 @@ def main() -> int:
         }
         print(f"{harness}, protections {sessions['with'].protections['parts']}")
         for side, session in sessions.items():
-            session.preload(session.run(job(scratch, -1, side)).imported)
+            first = session.run(job(scratch, -1, side), options.limits)
+            session.preload(() if first is None else first.imported)
         for number in range(ROUNDS):
             for side, session in sessions.items():
-                outcome = session.run(job(scratch, number, side))
-                if outcome.observed is None:
+                outcome = session.run(job(scratch, number, side), options.limits)
+                if outcome is None or outcome.observed is None:
                     raise SystemExit(f"{side}: {outcome}")
                 costs[side].append(outcome.cpu_s * 1000)
     without, jailed = (statistics.median(costs[side]) for side in ("without", "with"))

@@ -13,10 +13,10 @@ from verify_ext.events import EventLog, Started, fold
 from verify_ext.harness.choice import Chosen
 from verify_ext.harness.outcome import Limits
 from verify_ext.harness.provision import Plan, Provision
-from verify_ext.harness.ready import ReadyHarness, Subject, open_harness
+from verify_ext.harness.ready import ReadyHarness, open_harness
 from verify_ext.kinds import all_kinds
 from verify_ext.model import Finding, Layer, Report
-from verify_ext.pipeline import read
+from verify_ext.reading import Subject, read
 
 LIMITS = Limits(deadline_s=10)
 """Long enough for a loaded machine to load a package, short enough to wait for the hanging ones."""
@@ -47,16 +47,18 @@ class Living:
                 required=(Layer.L1, Layer.L2),
             )
         )
-        subject = self.read(package, log)
+        subject = self.read(package)
+        log.append(subject.digested())
+        log.append(subject.result())
         for result in self.ready.exercise(subject, self.plan(subject)):
             log.append(result)
         return fold(log.events())
 
-    def read(self, package: Path, log: EventLog | None = None) -> Subject:
+    def read(self, package: Path) -> Subject:
         """Find and read the one extension that a folder is."""
         kinds = {kind.name: kind for kind in all_kinds()}
         (extension,) = discover([package], package.parent, tuple(kinds.values())).extensions
-        return read(extension, kinds[extension.kind], log or EventLog())
+        return read(extension, kinds[extension.kind])
 
     def plan(self, subject: Subject) -> Plan:
         """Say where a subject is exercised."""

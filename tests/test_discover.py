@@ -107,6 +107,13 @@ def test_a_manifest_may_be_named_itself(tmp_path: Path) -> None:
     assert [each.path for each in found(tmp_path, tmp_path / "own" / MANIFEST)] == ["own"]
 
 
+def test_a_path_is_no_pattern(tmp_path: Path) -> None:
+    init(tmp_path)
+    make(tmp_path / "a*")
+    make(tmp_path / "ab")
+    assert [each.path for each in found(tmp_path, tmp_path / "a*")] == ["a*"]
+
+
 def test_the_repo_itself_may_be_the_extension(tmp_path: Path) -> None:
     make(tmp_path, "tools/tool.py")
     (extension,) = found(tmp_path)
@@ -138,12 +145,25 @@ def test_a_repo_of_another_user_is_read(tmp_path: Path) -> None:
 def test_a_repo_cannot_make_git_run_a_program(tmp_path: Path) -> None:
     init(tmp_path)
     make(tmp_path / "own")
-    trap = tmp_path / "trap.sh"
+    (tmp_path / ".gitattributes").write_text("* filter=trap diff=trap\n")
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for command in (("add", "."), (*author, "commit", "--quiet", "--message=first")):
+        subprocess.run(["git", "-C", tmp_path, *command], check=True)
+    trap = tmp_path.parent / f"{tmp_path.name}.sh"
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
     trap.chmod(0o755)
-    subprocess.run(["git", "-C", tmp_path, "config", "core.fsmonitor", str(trap)], check=True)
+    for name in (
+        "core.fsmonitor",
+        "filter.trap.clean",
+        "filter.trap.process",
+        "diff.external",
+        "diff.trap.textconv",
+    ):
+        subprocess.run(["git", "-C", tmp_path, "config", name, str(trap)], check=True)
+    assert git.revision(tmp_path)[1] is False
+    (tmp_path / "own" / MANIFEST).write_bytes(b"another content")
+    assert git.revision(tmp_path)[1] is True
     assert [each.path for each in found(tmp_path)] == ["own"]
-    git.revision(tmp_path)
     assert not (tmp_path / "sprung").exists()
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.conftest import HARNESSES
 from tests.test_run import run
+from verify_ext.harness.protections import demand
 from verify_ext.harness.trouble import EnvironmentTrouble
-from verify_ext.pipeline import demand_protections
 
 
 def test_a_prepared_harness_is_healthy(tmp_path: Path) -> None:
@@ -38,8 +38,8 @@ def protections(**missing: str) -> dict[str, Any]:
 
 
 def test_a_missing_protection_is_refused_where_it_is_required() -> None:
-    demand_protections(protections())
-    demand_protections(protections(uid="not started as root"))
+    demand(protections())
+    demand(protections(uid="not started as root"))
     for missing in (
         protections(seccomp="no"),
         protections(uid="not started as root", landlock="no"),
@@ -47,4 +47,4 @@ def test_a_missing_protection_is_refused_where_it_is_required() -> None:
         {"landlock": 4, "missing": {"uid": "not started as root"}},
     ):
         with pytest.raises(EnvironmentTrouble, match="environment_error/protections-missing"):
-            demand_protections(missing)
+            demand(missing)

@@ -53,7 +53,7 @@ def check(harness: str | None, exercise: str, layer: Layer, *findings: Finding) 
         exercise=exercise,
         layer=layer,
         verdict=verdict_of(findings),
-        components=component_verdicts(["tool:A", "tool:B"], findings),
+        components=component_verdicts(["tool:A", "tool:B"], findings, reached=True),
         findings=findings,
     )
 
@@ -128,10 +128,10 @@ def test_different_problems_have_different_fingerprints() -> None:
 
 def test_a_component_is_not_passed_where_the_check_did_not_get_to() -> None:
     whole = [finding(component=None)]
-    assert component_verdicts(["tool:A"], whole) == (("tool:A", Verdict.UNCHECKED),)
+    assert component_verdicts(["tool:A"], whole, reached=True) == (("tool:A", Verdict.UNCHECKED),)
     assert component_verdicts(["tool:A"], [], reached=False) == (("tool:A", Verdict.UNCHECKED),)
     warned = [finding(severity=Severity.WARNING)]
-    assert component_verdicts(["tool:A"], warned) == (("tool:A", Verdict.PASS),)
+    assert component_verdicts(["tool:A"], warned, reached=True) == (("tool:A", Verdict.PASS),)
 
 
 def test_listeners_see_every_event_once() -> None:

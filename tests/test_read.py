@@ -6,18 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.packages import extension_of
-from verify_ext.events import CheckResult, EventLog
+from verify_ext.events import CheckResult
 from verify_ext.evidence.digest import PACKAGE_LIMIT_FILES, digest
 from verify_ext.kinds.harness_package import KIND
 from verify_ext.model import Checked, Extension, Verdict
-from verify_ext.pipeline import read
+from verify_ext.reading import read
 
 
 def result(extension: Extension, check: object = KIND.check) -> CheckResult:
-    log = EventLog()
-    read(extension, replace(KIND, check=check), log)  # type: ignore[arg-type]
-    (found,) = [event for event in log.events() if isinstance(event, CheckResult)]
-    return found
+    return read(extension, replace(KIND, check=check)).result()  # type: ignore[arg-type]
 
 
 def test_a_file_that_cannot_be_read(good_package: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line: arguments to use cases, outcomes to exit codes. Nothing else decides them."""
+"""The command line: arguments to use cases, outcomes to exit codes (evidence/gate.py has the codes)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from verify_ext import __version__
+from verify_ext.exit_codes import EXIT_BUG, EXIT_UNDECIDED, EXIT_USAGE
 
 if TYPE_CHECKING:
     from verify_ext.config import Options
     from verify_ext.events import EventLog
     from verify_ext.model import Report
 
-EXIT_USAGE = 2
-EXIT_UNDECIDED = 4
 COMMANDS = ("run", "prepare", "verify", "report", "explain", "doctor")
 
 _EPILOG = """\
@@ -46,12 +46,23 @@ class Cancelled(BaseException):
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the end
     try:
         code = run(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output is gone, as with `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 128 + signal.SIGPIPE
+    except Exception:  # noqa: BLE001 - ours, wherever it happened: never 1, which blames an extension
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+        code = EXIT_BUG
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    # Not sys.exit: the interpreter would flush again, fail again, and exit with a code of its own.
+    if code == EXIT_BUG or code > 128:
+        os._exit(code)
     sys.exit(code)
 
 
@@ -176,17 +187,36 @@ def _verify(parsed: argparse.Namespace) -> int:
 def _verified(parsed: argparse.Namespace, send: Callable[[Report], None], *, offline: bool) -> int:
     from verify_ext.pipeline import verify
 
-    report = _recorded(verify, _options(parsed, offline=offline))
-    send(report)
-    if parsed.output:
-        from verify_ext.report import results
+    try:
+        if parsed.output:  # known before the work is done; and nobody takes an old file for a new one
+            parsed.output.unlink(missing_ok=True)
+            _write(parsed.output, "")
+            parsed.output.unlink()
+        report = _recorded(verify, _options(parsed, offline=offline))
+        if parsed.output:
+            from verify_ext.report import results
 
-        try:
-            parsed.output.write_text(results.dump(report), encoding="utf-8")
-        except OSError as error:
-            print(f"verify-ext: cannot write {parsed.output}: {error.strerror}", file=sys.stderr)
-            return EXIT_USAGE
+            _write(parsed.output, results.dump(report))
+    except OutputError as error:
+        print(f"verify-ext: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    send(report)
     return report.gate.exit_code
+
+
+class OutputError(Exception):
+    """The file that was asked for cannot be written."""
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a whole file or none. Raises OutputError."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        os.replace(draft, path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise OutputError(f"cannot write {path}: {error.strerror}") from None
 
 
 def _prepare(parsed: argparse.Namespace) -> int:
@@ -205,8 +235,8 @@ def _prepare(parsed: argparse.Namespace) -> int:
 
 def _recorded(use_case: Callable[[Options, EventLog], None], options: Options) -> Report:
     """Run a use case, cut short by SIGINT or SIGTERM, and return the Report of what was done."""
+    from verify_ext.bugs import unexpected
     from verify_ext.events import EventLog, Finished, TroubleFound, fold
-    from verify_ext.pipeline import unexpected
     from verify_ext.report.progress import Progress
 
     started = time.monotonic()
@@ -243,6 +273,7 @@ def _cancellable() -> Iterator[None]:
 
 
 def _report(parsed: argparse.Namespace) -> int:
+    from verify_ext.evidence.gate import contradiction
     from verify_ext.report import results
     from verify_ext.report.publish import publish
     from verify_ext.source import SourceError, read_source
@@ -250,6 +281,9 @@ def _report(parsed: argparse.Namespace) -> int:
     try:
         source = read_source(parsed.results, str(parsed.results), limit=results.LIMIT_BYTES)
         report = results.load(source.text)
+        problem = contradiction(report)
+        if problem is not None:
+            raise results.ResultsError(f"the results contradict themselves: {problem}")
     except (SourceError, results.ResultsError) as error:
         print(f"verify-ext: {parsed.results}: {error}", file=sys.stderr)
         return EXIT_USAGE

@@ -13,9 +13,13 @@ import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, overload
 
 from verify_ext.model import Fault, Finding, Layer, Location, Provenance, Severity
+
+TEXT_LIMIT = 2_000
+LOG_LIMIT = 8_000
+"""Characters that a finding's texts, and its log, are cut to."""
 
 
 class Place(Protocol):
@@ -168,22 +172,36 @@ class Rules(Mapping[str, Rule]):
         """
         row = self._rows[rule_id]
         words = {"expected": expected, "actual": actual, **words}
+        words = {
+            name: _cut(word, TEXT_LIMIT) if isinstance(word, str) else word for name, word in words.items()
+        }
         return Finding(
             code=row.code.name,
             rule=row.rule,
             fault=row.code.fault,
             severity=row.severity,
             layer=row.layer,
-            message=row.message.format(**words),
-            remedy=row.remedy.format(**words),
+            message=_cut(row.message.format(**words), TEXT_LIMIT),
+            remedy=_cut(row.remedy.format(**words), TEXT_LIMIT),
             location=place.location,
             component=component,
-            expected=expected,
-            actual=actual,
-            reproduction=reproduction,
-            log=log,
+            expected=_cut(expected, TEXT_LIMIT),
+            actual=_cut(actual, TEXT_LIMIT),
+            reproduction=_cut(reproduction, TEXT_LIMIT),
+            log=_cut(log, LOG_LIMIT),
             provenance=provenance,
         )
+
+
+@overload
+def _cut(text: str, limit: int) -> str: ...
+@overload
+def _cut(text: str | None, limit: int) -> str | None: ...
+def _cut(text: str | None, limit: int) -> str | None:
+    """Bound what a stranger can put into a finding, whatever check it comes through."""
+    if text is None or len(text) <= limit:
+        return text
+    return f"{text[: limit - 40]}… ({len(text) - limit + 40} more characters)"
 
 
 def collect() -> dict[str, Rule]:

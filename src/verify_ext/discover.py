@@ -71,7 +71,7 @@ class Found:
 
 def find_repo(paths: Sequence[Path]) -> Path:
     """Return the repository that the paths are in: git's root of the first one, else what holds all."""
-    first = next((path for path in paths if path.exists()), Path.cwd())
+    first = next((path for path in paths if _exists(path)), Path.cwd())
     folder = (first if first.is_dir() else first.parent).resolve()
     top = git.top_level(folder)
     if top is not None:
@@ -107,9 +107,16 @@ def discover(paths: Sequence[Path], repo: Path, kinds: Sequence[Kind], *, allow_
     return Found(repo, ordered, tuple(findings))
 
 
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that the file system refuses, or a folder that is closed
+        return False
+
+
 def _below(path: Path, repo: Path) -> str | Finding:
     """Return a path relative to the repo, "" for the repo itself, or why that cannot be."""
-    if not path.exists():
+    if not _exists(path):
         return RULES.finding("config_invalid/path-missing", file_spot(str(path)), path=str(path))
     folder = path.resolve()
     folder = folder if folder.is_dir() else folder.parent

@@ -18,7 +18,7 @@ from verify_ext.harness.ready import open_harness
 from verify_ext.harness.trouble import EnvironmentTrouble
 from verify_ext.kinds import all_kinds
 from verify_ext.model import Finding
-from verify_ext.pipeline import scratch_folder
+from verify_ext.scratch import scratch_folder
 
 _PARTS = {
     "no_new_privs": "a program that an extension starts could gain rights",

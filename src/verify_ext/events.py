@@ -112,11 +112,12 @@ class EventLog:
     def __init__(self, *listeners: Callable[[Event], None]) -> None:
         self._events: list[Event] = []
         self._listeners = listeners
-        self._lock = threading.Lock()
+        self._lock, self._showing = threading.Lock(), threading.Lock()
 
     def append(self, event: Event) -> None:
         with self._lock:
             self._events.append(event)
+        with self._showing:  # apart, so that a slow terminal holds up no check
             for listener in self._listeners:
                 listener(event)
 
@@ -137,7 +138,7 @@ def verdict_of(findings: Iterable[Finding]) -> Verdict:
 
 
 def component_verdicts(
-    ids: Iterable[str], findings: Sequence[Finding], reached: bool = True
+    ids: Iterable[str], findings: Sequence[Finding], *, reached: bool
 ) -> tuple[tuple[str, Verdict], ...]:
     """Return a verdict per component: its own findings', else pass if the check reached it.
 
@@ -178,9 +179,25 @@ def fold(events: Sequence[Event]) -> Report:
         extensions=extensions,
         findings=findings,
         harnesses=tuple(event.harness for event in environments),
-        protections=next((event.protections for event in environments if event.protections), {}),
+        protections=_weakest([event.protections for event in environments if event.protections]),
         timing=dict(finished.timing) if finished else {},
     )
+
+
+def _weakest(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the protections that held in every environment: of different ones the weaker."""
+    weakest: dict[str, Any] = {}
+    for protections in found:
+        for name, value in protections.items():
+            if name == "missing":
+                weakest[name] = {**weakest.get(name, {}), **value}
+            elif name not in weakest or _strength(value) < _strength(weakest[name]):
+                weakest[name] = value
+    return weakest
+
+
+def _strength(value: Any) -> int:
+    return -1 if value in (None, False, "open") else value if isinstance(value, int) else 0
 
 
 def _extension(

@@ -238,6 +238,10 @@ class Gate:
     decision: Decision
     exit_code: int
     reasons: tuple[str, ...] = ()
+    required: tuple[Layer, ...] = ()
+    """The layers that had to pass; with them anybody can compute the decision again."""
+    cancelled_by: int | None = None
+    """The number of the signal that cut the run short."""
 
 
 @dataclass(frozen=True, kw_only=True)

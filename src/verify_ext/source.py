@@ -104,7 +104,7 @@ def line_spot(extension: Extension, file: str, line: int) -> Spot | None:
 
     `file` and `line` may come from a worker: nothing but the extension's own files is read.
     """
-    if file not in extension.files or line < 1:
+    if file not in extension.files or type(line) is not int or line < 1:
         return None
     try:
         source = read_source(extension.root / file, extension.shown(file))
@@ -199,7 +199,7 @@ class Node:
         """Yield each key node whose name was there before in the same mapping."""
         seen: set[tuple[str, str]] = set()
         for name, _ in self.entries:
-            mark = (name.kind, repr(name.value))
+            mark = (name.kind, _shown(name.value))
             if mark in seen:
                 yield name
             seen.add(mark)
@@ -233,8 +233,16 @@ class Node:
             return f"a {self.kind} of {size}" if size else f"an empty {self.kind}"
         if self.kind == "null":
             return "nothing (null)"
-        shown = repr(self.value)
+        shown = _shown(self.value)
         return f"the {self.kind} {shown if len(shown) <= 80 else shown[:77] + '…'}"
+
+
+def _shown(value: Any) -> str:
+    """Return a scalar as Python writes it; an integer with more digits than Python prints, in hex."""
+    try:
+        return repr(value)
+    except ValueError:
+        return hex(value)
 
 
 def _plain(node: Node, budget: list[int]) -> Any:
@@ -366,8 +374,8 @@ class _YamlReader:
             if not _is_hashable(name):
                 raise SourceError("syntax", "not valid YAML: found unhashable key", self._spot(key))
             own.append((name, self.node(value, depth + 1)))
-        last = {repr(name.value): (name, value) for name, value in merged}
-        names = {repr(name.value) for name, _ in own}
+        last = {_shown(name.value): (name, value) for name, value in merged}
+        names = {_shown(name.value) for name, _ in own}
         yield from (entry for name, entry in last.items() if name not in names)
         yield from own
 

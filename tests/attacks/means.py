@@ -7,6 +7,8 @@ import ctypes
 import errno
 import os
 import platform
+import sys  # noqa: F401 - for the attacks, which take everything that is here
+import time  # noqa: F401
 
 TARGETS: dict = {}  # filled in where the package is made (scene.py)
 

@@ -9,32 +9,30 @@ import pytest
 
 from tests.image.rig import REPOSITORY, Runner, Workspace, docker
 
-HARNESSES = ["openjiuwen==0.1.16", "openjiuwen==0.1.19.post2"]
-# Needs nothing but the harness; one of the two loads it (the example says why).
+# One harness instead of two: half the time, and nothing else differs.
+HARNESS = "openjiuwen==0.1.16"
+# Needs nothing but the harness; what it comes to depends on the version.
 EXAMPLE = "examples/versions"
 
 
 @pytest.fixture(scope="module")
 def full() -> str:
     name = "verify-ext:full-under-test"
-    built = docker(
-        *("build", "--quiet", "--network", "host", "--target", "full", "--tag", name, str(REPOSITORY))
-    )
+    flags = ("--network", "host", "--target", "full", "--build-arg", f"HARNESSES={HARNESS}", "--tag", name)
+    built = docker("build", "--quiet", *flags, str(REPOSITORY))
     assert built.returncode == 0, built.stderr
     return name
 
 
 def test_it_needs_no_network(full: str, workspace: Workspace) -> None:
-    flags = [flag for harness in HARNESSES for flag in ("--harness", harness)]
-    code, results = workspace.verify(full, (), *flags, EXAMPLE)
+    code, results = workspace.verify(full, (), "--harness", HARNESS, EXAMPLE)
     assert code in (0, 1), results["findings"]
-    assert [(each["requirement"], each["canary"]) for each in results["harnesses"]] == [
-        (harness, "pass") for harness in HARNESSES
-    ]
+    assert [(each["requirement"], each["canary"]) for each in results["harnesses"]] == [(HARNESS, "pass")]
 
 
 def test_the_action_uses_its_environments(full: str, workspace: Workspace, open_folder: Path) -> None:
     runner = Runner(workspace, Path(tempfile.mkdtemp(dir=open_folder)), full)
+    runner.environment["INPUT_HARNESS"] = HARNESS
     before = docker("volume", "ls", "--quiet").stdout
     code, said = runner.run_all(EXAMPLE)
     assert code in (0, 1), said

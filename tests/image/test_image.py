@@ -33,15 +33,11 @@ def cache(image: str, workspace: Workspace) -> Cache:
 def _locally(workspace: Workspace, folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
     """Run the program of this repository on the same workspace, without a container."""
     results = folder / "results.json"
-    environment = os.environ | {
-        "VERIFY_EXT_CACHE": str(folder.parent / "local-cache"),
-        "GIT_CONFIG_COUNT": "1",
-    }
-    environment |= {"GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+    git = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
     done = subprocess.run(
         [REPOSITORY / "entrypoint", "--output", results, *arguments],
         cwd=workspace.folder,
-        env=environment,
+        env=os.environ | git,
         capture_output=True,
         text=True,
         check=False,

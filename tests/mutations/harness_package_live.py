@@ -141,7 +141,7 @@ def process_forges_a_result(package: Path) -> None:
     """extension_crashed/component-not-reported
     extension_crashed/component-not-reported
     """
-    forged = 'b\'{"type": "result", "observed": {"components": []}}\''
+    forged = 'b\'{"type": "result", "observed": {"components": []}, "imported": []}\''
     append(
         package / TOOL, f"import os\nword = {forged}\nos.write(3, b'%d\\n' % len(word) + word)\nos._exit(0)"
     )

@@ -13,6 +13,7 @@ from verify_ext.model import Extension
 PACKAGE_LIMIT_BYTES = 512 * 1024 * 1024
 PACKAGE_LIMIT_FILES = 20_000
 _CHUNK = 1 << 20
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class UnreadableFile(Exception):
@@ -46,27 +47,26 @@ class Entry:
 def entry_of(root: Path, file: str, copy_to: Path | None = None) -> tuple[Entry, int]:
     """Read one file below `root`, copying it to `copy_to` on the way.
 
-    Returns its entry and size in bytes. Never follows a final link. Raises UnreadableFile.
+    Returns its entry and size in bytes. Never follows a final link. Raises UnreadableFile, and
+    OSError where the copy cannot be written.
     """
     path = root / file
     try:
-        if path.is_symlink():
-            return _link(path, file, copy_to), 0
-        return _regular(path, file, copy_to)
+        handle = None if path.is_symlink() else os.open(path, _OPEN)
+        target = os.readlink(path) if handle is None else ""
     except OSError as error:
         raise UnreadableFile(file, error.strerror or str(error)) from None
+    return (_link(target, file, copy_to), 0) if handle is None else _regular(handle, file, copy_to)
 
 
-def _link(path: Path, file: str, copy_to: Path | None) -> Entry:
-    target = os.readlink(path)
+def _link(target: str, file: str, copy_to: Path | None) -> Entry:
     if copy_to is not None:
         copy_to.parent.mkdir(parents=True, exist_ok=True)
         os.symlink(target, copy_to)
     return Entry(file, "120000", hashlib.sha256(os.fsencode(target)).hexdigest())
 
 
-def _regular(path: Path, file: str, copy_to: Path | None) -> tuple[Entry, int]:
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+def _regular(handle: int, file: str, copy_to: Path | None) -> tuple[Entry, int]:
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):

@@ -4,7 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from verify_ext.model import Decision, ExtensionResult, Fault, Finding, Gate, Layer, Severity, Verdict
+from verify_ext.exit_codes import (
+    EXIT_ALLOWED,
+    EXIT_BUG,
+    EXIT_NOTHING,
+    EXIT_REJECTED,
+    EXIT_UNDECIDED,
+    EXIT_USAGE,
+)
+from verify_ext.model import (
+    Decision,
+    ExtensionResult,
+    Fault,
+    Finding,
+    Gate,
+    Layer,
+    Report,
+    Severity,
+    Verdict,
+    worst,
+)
 
 _DECISION_OF = {
     Verdict.FAIL: Decision.REJECT,
@@ -23,7 +42,6 @@ _MOST_SEVERE_FIRST = (
     Decision.ALLOW,
 )
 
-EXIT_ALLOWED, EXIT_REJECTED, EXIT_USAGE, EXIT_NOTHING, EXIT_UNDECIDED, EXIT_BUG = 0, 1, 2, 3, 4, 5
 _EXIT_OF = {
     Decision.ALLOW: EXIT_ALLOWED,
     Decision.ALLOW_WITH_WARNINGS: EXIT_ALLOWED,
@@ -48,21 +66,51 @@ def decide(
     and exits with 128 plus the signal's number, whatever it had found by then.
     """
     wanted = set(required)
+    asked = tuple(layer for layer in Layer if layer in wanted)
     reasons = [*_layer_reasons(extensions, wanted), *_trouble_reasons(findings)]
     if not extensions and not reasons and not any(each.code == "nothing_selected" for each in findings):
         reasons = [(Decision.WAIT, EXIT_NOTHING, "nothing was verified")]
     if cancelled_by is not None:
         words = tuple(words for _, _, words in reasons)
         return Gate(
-            decision=Decision.WAIT, exit_code=128 + cancelled_by, reasons=("the run was cancelled", *words)
+            decision=Decision.WAIT,
+            exit_code=128 + cancelled_by,
+            reasons=("the run was cancelled", *words),
+            required=asked,
+            cancelled_by=cancelled_by,
         )
     if not reasons:
-        return Gate(decision=Decision.ALLOW, exit_code=EXIT_ALLOWED)
+        return Gate(decision=Decision.ALLOW, exit_code=EXIT_ALLOWED, required=asked)
     return Gate(
         decision=min((decision for decision, _, _ in reasons), key=_MOST_SEVERE_FIRST.index),
         exit_code=min((code for _, code, _ in reasons), key=_EXIT_PRECEDENCE.index),
         reasons=tuple(words for _, _, words in reasons),
+        required=asked,
     )
+
+
+def contradiction(report: Report) -> str | None:
+    """Return why a report's gate does not follow from its own verdicts, None if it does.
+
+    Results come from where extension code ran; whoever acts on them computes the gate again.
+    """
+    for extension in report.extensions:
+        for layer, verdict in extension.layers.items():
+            below = worst(run.layers.get(layer, Verdict.UNCHECKED) for run in extension.runs)
+            if verdict is not below:
+                return f"{extension.path}: {layer} is {verdict}, its runs say {below}"
+    gate = decide(
+        report.extensions,
+        report.findings,
+        required=report.gate.required,
+        cancelled_by=report.gate.cancelled_by,
+    )
+    if not set(report.gate.required) >= {Layer.L1}:
+        return "the gate does not require L1"
+    if (gate.decision, gate.exit_code) != (report.gate.decision, report.gate.exit_code):
+        said = f"{report.gate.decision} (exit code {report.gate.exit_code})"
+        return f"the gate says {said}, the verdicts say {gate.decision} (exit code {gate.exit_code})"
+    return None
 
 
 def _layer_reasons(

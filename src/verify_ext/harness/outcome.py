@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from verify_ext.codes import (
+    ENVIRONMENT_ERROR,
     EXTENSION_CRASHED,
     EXTENSION_TIMED_OUT,
     ISOLATION_VIOLATED,
@@ -32,10 +33,18 @@ class Limits:
 
     deadline_s: float = 60.0
     memory_bytes: int = 8192 * MEBIBYTE
-    """Address space, of which the harness alone maps over a gigabyte."""
+    """Address space of one process, of which the harness alone maps over a gigabyte."""
+    memory_of_all_bytes: int = 2048 * MEBIBYTE
+    """Memory that all processes of a job fill together, beyond what the harness has filled."""
+    disk_bytes: int = 1024 * MEBIBYTE
+    """Everything in the job's folder, of which its copy of the extension may be half."""
+    files: int = 40_000
+    """The same in files, folders and links."""
     file_bytes: int = 512 * MEBIBYTE
     open_files: int = 1024
     processes: int = 64
+    threads: int = 128
+    """Of all processes together, beyond the first of each."""
     output_bytes: int = 64 * MEBIBYTE
     output_kept: int = 20_000
     """Characters of output that are kept (seed "运行验证": 20,000, the cut marked)."""
@@ -45,9 +54,13 @@ class Limits:
         return {
             "deadline_s": self.deadline_s,
             "memory_bytes": self.memory_bytes,
+            "memory_of_all_bytes": self.memory_of_all_bytes,
+            "disk_bytes": self.disk_bytes,
+            "files": self.files,
             "file_bytes": self.file_bytes,
             "open_files": self.open_files,
             "processes": self.processes,
+            "threads": self.threads,
             "output_bytes": self.output_bytes,
             "output_kept": self.output_kept,
             "cpu_s": int(self.deadline_s * 4) + 10,
@@ -74,14 +87,18 @@ class Outcome:
     observed: dict[str, Any] | None
     imported: tuple[str, ...] = ()
     broken: str | None = None
-    """The limit it broke: `deadline`, `output`, `result`, `processes`, or None."""
+    """The limit it broke: `deadline`, or the name of a rule of `resource_limit_exceeded`."""
     status: int | None = None
     signal: int | None = None
     output: str = ""
     output_bytes: int = 0
+    shown: str = ""
+    """The part of the output that helps a reader, without what belongs to this machine."""
     component: str | None = None
     """The component that was being worked on when the job ended."""
     malformed: str | None = None
+    unstarted: str | None = None
+    """Why the job could not be begun, before any code of the extension ran."""
     disturbed: str | None = None
     """What our own job raised, if it did."""
     violations: tuple[Violation, ...] = ()
@@ -107,6 +124,15 @@ def _signal_name(number: int) -> str:
 _SOURCE = "docs/design.md, section 13"
 
 RULES = Rules(
+    Rule(
+        code=ENVIRONMENT_ERROR,
+        rule="job-not-started",
+        layer=None,
+        message="the job that loads {what} could not be started: {problem}",
+        remedy="Give the machine or the container more processes or memory, or look at the log.",
+        why="No code of the extension had run yet.",
+        source="docs/design.md, section 7",
+    ),
     Rule(
         code=ISOLATION_VIOLATED,
         rule="network",
@@ -194,6 +220,33 @@ RULES = Rules(
     ),
     Rule(
         code=RESOURCE_LIMIT_EXCEEDED,
+        rule="threads",
+        layer=None,
+        message="{what} started more than {threads} threads",
+        remedy="Start fewer threads, and none while being imported or constructed.",
+        why="Threads without end stop the machine.",
+        source="A limit of verify-ext: 128 threads a job",
+    ),
+    Rule(
+        code=RESOURCE_LIMIT_EXCEEDED,
+        rule="memory-of-all",
+        layer=None,
+        message="{what} and the processes that it started filled more than {memory} MiB of memory together",
+        remedy="Load large data when the tool is called, and in parts; share it between processes.",
+        why="The machine has other things to do while the package is loaded.",
+        source="A limit of verify-ext: 2 GiB a job, beyond what the harness takes",
+    ),
+    Rule(
+        code=RESOURCE_LIMIT_EXCEEDED,
+        rule="disk",
+        layer=None,
+        message="{what} wrote more than {disk} MiB or {files} files, or hid how much it wrote",
+        remedy="Write little while a module is imported, a class is constructed or a package is loaded.",
+        why="A full disk stops everything else on the machine.",
+        source="A limit of verify-ext: 1 GiB and 40,000 files a job, its copy of the extension included",
+    ),
+    Rule(
+        code=RESOURCE_LIMIT_EXCEEDED,
         rule="result",
         layer=None,
         message="{what} reported more than a result can hold",
@@ -223,11 +276,24 @@ RULES = Rules(
 
 
 def findings_of_violations(
-    outcome: Outcome, *, place: Place, locate: Callable[[str, int], Place | None], layer: Layer, what: str
+    outcome: Outcome,
+    *,
+    usual: Sequence[Violation],
+    place: Place,
+    locate: Callable[[str, int], Place | None],
+    layer: Layer,
+    what: str,
 ) -> list[Finding]:
-    """Return a finding for each thing that a job tried and was refused; arguments as below."""
+    """Return a finding for each thing that a job tried and was refused.
+
+    What the canary tries too (`usual`) is the harness's. Where no line of the extension is behind
+    an attempt, the harness or a library made it on the extension's behalf: a notice.
+    """
+    known = {(each.kind, each.what) for each in usual}
     findings = []
     for each in outcome.violations:
+        if (each.kind, each.what) in known:
+            continue
         where = locate(each.file, each.line) if each.file else None
         finding = RULES.finding(
             f"isolation_violated/{each.kind}",
@@ -237,6 +303,8 @@ def findings_of_violations(
             what=what,
             attempt=each.what,
         )
+        if where is None:
+            finding = replace(finding, severity=Severity.NOTICE)
         findings.append(_in_layer(finding, layer))
     return findings
 
@@ -261,11 +329,20 @@ def findings_of_ending(
     if outcome.observed is not None:
         return []
     words: dict[str, Any] = {"what": what}
-    if outcome.broken == "deadline":
+    if outcome.unstarted is not None:
+        rule, words["problem"] = "environment_error/job-not-started", outcome.unstarted
+    elif outcome.broken == "deadline":
         rule, words["seconds"] = "extension_timed_out/deadline", limits.deadline_s
     elif outcome.broken is not None:
         rule = f"resource_limit_exceeded/{outcome.broken}"
-        words |= {"mebibytes": limits.output_bytes // MEBIBYTE, "count": limits.processes}
+        words |= {
+            "mebibytes": limits.output_bytes // MEBIBYTE,
+            "count": limits.processes,
+            "threads": limits.threads,
+            "memory": limits.memory_of_all_bytes // MEBIBYTE,
+            "disk": limits.disk_bytes // MEBIBYTE,
+            "files": limits.files,
+        }
     elif outcome.signal == _SIGNAL_OF_CPU_LIMIT:
         rule = "resource_limit_exceeded/cpu-time"
     elif outcome.disturbed is not None:
@@ -280,7 +357,7 @@ def findings_of_ending(
         component=outcome.component,
         expected="a complete result",
         actual=outcome.ending(),
-        log=excerpt(outcome.output) or None,
+        log=outcome.shown or None,
         provenance=Provenance.OBSERVED,
         **words,
     )
@@ -288,8 +365,6 @@ def findings_of_ending(
 
 
 def _in_layer(finding: Finding, layer: Layer) -> Finding:
-    from dataclasses import replace
-
     return replace(finding, layer=layer)
 
 

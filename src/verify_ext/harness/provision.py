@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from verify_ext.codes import CONFIG_INVALID, Rule, Rules
 from verify_ext.config import Options
 from verify_ext.harness.choice import Chosen, choose
 from verify_ext.harness.environments import (
@@ -18,6 +19,18 @@ from verify_ext.harness.overlays import ensure_overlay, find_overlay
 from verify_ext.harness.trouble import EnvironmentTrouble, flag_place
 from verify_ext.model import Checked, Finding
 from verify_ext.source import Spot
+
+RULES = Rules(
+    Rule(
+        code=CONFIG_INVALID,
+        rule="harness-twice",
+        layer=None,
+        message="both --harness and --harness-python say which harness to use",
+        remedy="Leave one of them out.",
+        why="One of them would be ignored without a word.",
+        source="Command line",
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +56,10 @@ class Provision:
         python = self._options.harness_python
         if python is None:
             return choose(self._options.harnesses, self._repo)
+        if self._options.harnesses:
+            flags = " ".join(self._options.harnesses)
+            place = flag_place("--harness", flags)
+            raise EnvironmentTrouble(RULES.finding("config_invalid/harness-twice", place, actual=flags))
         environment = adopt_environment(python)
         place = flag_place("--harness-python", str(python))
         chosen = Chosen(version=environment.version, origin="flag", location=place.location)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
-import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from verify_ext.bugs import unexpected
 from verify_ext.codes import (
     DEPENDENCY_CONFLICT,
     ENVIRONMENT_ERROR,
@@ -24,16 +23,32 @@ from verify_ext.codes import (
 from verify_ext.events import CheckResult, component_verdicts, verdict_of
 from verify_ext.evidence.digest import PackageTooLarge, UnreadableFile, digest
 from verify_ext.harness.environments import Environment
-from verify_ext.harness.outcome import Limits, Outcome, excerpt, findings_of_ending, findings_of_violations
+from verify_ext.harness.outcome import (
+    Limits,
+    Outcome,
+    excerpt,
+    findings_of_ending,
+    findings_of_violations,
+)
+from verify_ext.harness.portable import portable
+from verify_ext.harness.protections import described
 from verify_ext.harness.provision import Plan
 from verify_ext.harness.session import Job, Session, SessionError
 from verify_ext.harness.trouble import EnvironmentTrouble
 from verify_ext.kinds import Exercise, Kind
-from verify_ext.model import Checked, Extension, Finding, HarnessState, Layer, Verdict
+from verify_ext.model import Extension, Finding, HarnessState, Layer, Verdict
+from verify_ext.reading import Subject, read
+from verify_ext.scratch import remove
 from verify_ext.source import Spot, file_spot, line_spot
 
 FIRST_UID = 61184
 """The first user that jobs run as (worker/jail.py)."""
+
+CANARY_DEADLINE_S = 60.0
+"""The least time that the canary gets: a --timeout for extensions must not blame the environment."""
+
+TRIES = 2
+"""How often a job is started whose supervisor was lost: a neighbour may have been the cause."""
 
 CANARY_ROOT = Path(__file__).parent / "canary" / "verify_ext_canary"
 
@@ -68,6 +83,15 @@ RULES = Rules(
     ),
     Rule(
         code=ENVIRONMENT_ERROR,
+        rule="scratch-unusable",
+        layer=None,
+        message="the private copy of the extension cannot be written: {problem}",
+        remedy="Free some space below the temporary folder, or point TMPDIR to another.",
+        why="Extension code runs on a copy of its own.",
+        source="docs/design.md, section 7",
+    ),
+    Rule(
+        code=ENVIRONMENT_ERROR,
         rule="changed-meanwhile",
         layer=None,
         message="{path} changed while it was being verified",
@@ -78,16 +102,6 @@ RULES = Rules(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """An extension that was read: what it is, its digest, what the static check found."""
-
-    extension: Extension
-    kind: Kind
-    digest: str
-    checked: Checked
-
-
 class ReadyHarness:
     """One harness that works. Threads may share it."""
 
@@ -96,23 +110,14 @@ class ReadyHarness:
         self.environment = environment
         self._session = session
         self._scratch = scratch
-        self._baseline: dict[tuple[str, str], dict[str, Any]] = {}
-        self._overlays: dict[tuple[Path, ...], Future[Finding | None]] = {}
+        self._baseline: dict[tuple[str, str], Outcome] = {}
+        self._overlays: dict[tuple[Path, ...], Future[str | None]] = {}
         self._lock = threading.Lock()
 
     @property
     def protections(self) -> dict[str, Any]:
         """What holds jobs in here; in the words of the report."""
-        found = self._session.protections
-        parts = found["parts"]
-        return {
-            "network": "none" if "seccomp" in parts else "open",
-            "landlock": found["abi"] if "landlock" in parts else None,
-            "seccomp": "seccomp" in parts,
-            "uid": FIRST_UID if "uid" in parts else None,
-            "no_new_privs": "no_new_privs" in parts,
-            "missing": found["missing"],
-        }
+        return described(self._session.protections, FIRST_UID)
 
     @property
     def state(self) -> HarnessState:
@@ -135,51 +140,108 @@ class ReadyHarness:
         verdict = verdict_of(subject.checked.findings)
         beforehand = list(plan.findings)
         if verdict is Verdict.PASS and plan.paths and not beforehand:
-            beforehand = self._broken_by(subject, plan.paths)
+            problem = self._broken_by(subject.kind, plan.paths)
+            beforehand = [] if problem is None else [breaks_harness(subject, self.requirement, problem)]
         for exercise in subject.kind.exercises:
             if verdict is not Verdict.PASS:
-                yield result_of(subject, exercise, self.requirement, (), skipped=True)
+                yield result_of(subject, exercise, self.requirement, (), reached=False, skipped=True)
                 continue
-            findings = beforehand or list(self._judged(subject, exercise, plan.paths))
+            findings, reached = (
+                (beforehand, False) if beforehand else self._judged(subject, exercise, plan.paths)
+            )
             verdict = verdict_of(findings)
-            yield result_of(subject, exercise, self.requirement, findings)
+            yield result_of(subject, exercise, self.requirement, findings, reached=reached)
 
-    def _judged(self, subject: Subject, exercise: Exercise, paths: tuple[Path, ...]) -> Iterator[Finding]:
+    def _judged(
+        self, subject: Subject, exercise: Exercise, paths: tuple[Path, ...]
+    ) -> tuple[list[Finding], bool]:
+        """Run one exercise; return its findings, and whether it got to its end."""
         request = exercise.request(subject.checked)
         if request is None:
-            return
-        folder = self._job_folder()
-        root = folder / subject.extension.name
+            return [], True
         try:
-            if digest(subject.extension, copy_to=root) != subject.digest:
-                raise UnreadableFile(subject.extension.path, "changed")
-            open_to_job(root)
-            job = Job(
-                kind=subject.kind.name,
-                exercise=exercise.name,
-                root=root.resolve(),
-                folder=folder,
-                request=request,
-                paths=paths,
-            )
-            yield from self._judgement(subject, exercise, root.resolve(), self._session.run(job))
+            outcome, root = self._run(subject, exercise, request, paths)
         except (UnreadableFile, PackageTooLarge):
             place = Spot(subject.checked.location)
-            yield RULES.finding("environment_error/changed-meanwhile", place, path=subject.extension.path)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            rule = "environment_error/changed-meanwhile"
+            return [RULES.finding(rule, place, path=subject.extension.path)], False
+        except OSError as error:
+            place, problem = Spot(subject.checked.location), error.strerror or str(error)
+            return [RULES.finding("environment_error/scratch-unusable", place, problem=problem)], False
+        outcome = _checked_shape(outcome, exercise)
+        try:
+            findings = list(self._judgement(subject, exercise, root, outcome))
+        except Exception as error:  # noqa: BLE001 - words of the extension that our judgement stumbles over
+            problem = f"{type(error).__name__}: {error}"
+            outcome = replace(outcome, observed=None, malformed=f"it cannot be judged: {problem}")
+            findings = list(self._judgement(subject, exercise, root, outcome))
+            findings = [replace(each, log=unexpected(error).log) for each in findings]
+        return findings, outcome.observed is not None
 
-    def _job_folder(self) -> Path:
-        """Make the folder of one job. Its name is a secret: jobs may pass through, none may list."""
-        folder = self._scratch / f"job-{secrets.token_hex(16)}"
-        folder.mkdir(mode=0o711)
-        return folder
+    def _run(
+        self,
+        subject: Subject,
+        exercise: Exercise,
+        request: dict[str, Any],
+        paths: tuple[Path, ...],
+        *,
+        least_s: float = 0.0,
+    ) -> tuple[Outcome, Path]:
+        """Run one job on a private copy of a subject; return how it went and where the copy was.
+
+        Raises UnreadableFile if the bytes are no longer those that were digested.
+        """
+        limits = replace(self._session.limits, deadline_s=max(least_s, self._session.limits.deadline_s))
+        for _ in range(TRIES):
+            # A name that nobody can guess: jobs may pass through the folder above, none may list it.
+            folder = self._scratch / f"job-{secrets.token_hex(16)}"
+            root = folder / "package" / subject.extension.name
+            try:
+                root.mkdir(mode=0o711, parents=True)
+                folder.chmod(0o711)
+                if digest(subject.extension, copy_to=root) != subject.digest:
+                    raise UnreadableFile(subject.extension.path, "changed")
+                open_to_job(root)
+                job = Job(
+                    kind=subject.kind.name,
+                    exercise=exercise.name,
+                    root=root,
+                    folder=folder,
+                    request=request,
+                    paths=paths,
+                )
+                outcome = self._session.run(job, limits)
+                if outcome is not None:
+                    return self._portable(outcome, root, paths), root
+            finally:
+                remove(folder)
+        return Outcome(observed=None, malformed="the process that watches the job was killed, twice"), root
+
+    def _portable(self, outcome: Outcome, root: Path, paths: tuple[Path, ...]) -> Outcome:
+        """Return an outcome whose texts say nothing of this machine; frames keep their files."""
+        environment = self.environment
+        places = [
+            (root.parent, ""),
+            (root.parent.parent, "<job>/"),
+            *((path, "<requirements>/") for path in paths),
+            *((site, "<harness>/") for site in environment.sites),
+            (environment.python.parent.parent, "<harness>/"),
+            (Path(environment.interpreter.base).parent.parent, "<python>/"),
+        ]
+        return replace(
+            outcome,
+            observed=portable(outcome.observed, places),
+            malformed=portable(outcome.malformed, places),
+            disturbed=portable(outcome.disturbed, places),
+            shown=portable(excerpt(outcome.output), places),
+            violations=tuple(replace(each, what=portable(each.what, places)) for each in outcome.violations),
+        )
 
     def _judgement(
         self, subject: Subject, exercise: Exercise, root: Path, outcome: Outcome
     ) -> Iterator[Finding]:
-        outcome = _checked_shape(outcome, exercise)
-        named = next((part for part in subject.checked.components if part.id == outcome.component), None)
+        parts = {part.id: part for part in subject.checked.components}
+        named = parts.get(outcome.component or "")  # what a job says of itself may be no component
 
         def locate(file: str, line: int) -> Spot | None:
             path = Path(file)
@@ -187,20 +249,25 @@ class ReadyHarness:
             return line_spot(subject.extension, path.relative_to(root).as_posix(), line) if inside else None
 
         place = Spot(named.location if named else subject.checked.location)
-        what = outcome.component or subject.extension.name
         yield from findings_of_ending(
-            outcome,
+            replace(outcome, component=named.id if named else None),
             place=place,
             locate=locate,
             layer=exercise.layer,
-            what=what,
+            what=named.id if named else subject.extension.name,
             limits=self._session.limits,
         )
+        usual = self._baseline.get((subject.kind.name, exercise.name))
         yield from findings_of_violations(
-            outcome, place=place, locate=locate, layer=exercise.layer, what=subject.extension.name
+            outcome,
+            usual=() if usual is None else usual.violations,
+            place=place,
+            locate=locate,
+            layer=exercise.layer,
+            what=subject.extension.name,
         )
         if outcome.observed is not None:
-            baseline = self._baseline.get((subject.kind.name, exercise.name))
+            baseline = None if usual is None else usual.observed
             yield from exercise.judge(subject.extension, subject.checked, outcome.observed, baseline)
 
     # --- the canary ----------------------------------------------------------------------
@@ -208,7 +275,7 @@ class ReadyHarness:
     def prove(self, canary: Subject) -> None:
         """Put the canary through every exercise, keep what it leaves, import what it imported.
 
-        Raises EnvironmentTrouble if it does not pass.
+        Raises EnvironmentTrouble if it does not pass, SessionError.
         """
         imported: set[str] = set()
         for exercise in canary.kind.exercises:
@@ -220,44 +287,30 @@ class ReadyHarness:
                         "harness_environment_broken/canary-failed",
                         file_spot("."),
                         actual=problem,
-                        log=excerpt(outcome.output) or None,
+                        log=outcome.shown or None,
                         harness=self.requirement,
                         problem=problem,
                     )
                 )
-            assert outcome.observed is not None  # a canary without a result has a problem
-            self._baseline[canary.kind.name, exercise.name] = outcome.observed
+            self._baseline[canary.kind.name, exercise.name] = outcome
             imported.update(outcome.imported)
         self._session.preload(sorted(name for name in imported if "verify_ext_canary" not in name))
 
     def _canary_outcome(self, canary: Subject, exercise: Exercise, paths: tuple[Path, ...]) -> Outcome:
-        folder = self._job_folder()
-        root = folder / canary.extension.name
-        try:
-            shutil.copytree(canary.extension.root, root)
-            open_to_job(root)
-            request = exercise.request(canary.checked) or {}
-            job = Job(
-                kind=canary.kind.name,
-                exercise=exercise.name,
-                root=root.resolve(),
-                folder=folder,
-                request=request,
-                paths=paths,
-            )
-            return _checked_shape(self._session.run(job), exercise)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        request = exercise.request(canary.checked) or {}
+        outcome, _ = self._run(canary, exercise, request, paths, least_s=CANARY_DEADLINE_S)
+        return _checked_shape(outcome, exercise)
 
     def _canary_problem(self, canary: Subject, exercise: Exercise, outcome: Outcome) -> str | None:
         if outcome.observed is None:
             return f"{exercise.name}: {outcome.malformed or outcome.disturbed or outcome.ending()}"
-        baseline = self._baseline.get((canary.kind.name, exercise.name))
+        usual = self._baseline.get((canary.kind.name, exercise.name))
+        baseline = None if usual is None else usual.observed
         findings = exercise.judge(canary.extension, canary.checked, outcome.observed, baseline)
         return next((f"{finding.id}: {finding.message}" for finding in findings), None)
 
-    def _broken_by(self, subject: Subject, paths: tuple[Path, ...]) -> list[Finding]:
-        """Return a finding if the canary no longer passes beside what a subject requires."""
+    def _broken_by(self, kind: Kind, paths: tuple[Path, ...]) -> str | None:
+        """Return what goes wrong with the canary beside what an extension requires, None if nothing."""
         with self._lock:
             known = self._overlays.get(paths)
             mine = known is None
@@ -265,25 +318,30 @@ class ReadyHarness:
                 known = self._overlays[paths] = Future()
         if mine:
             try:
-                known.set_result(self._broken_by_paths(subject, paths))
-            except SessionError as error:  # whoever waits for the answer must not wait for ever
+                known.set_result(self._broken_by_paths(kind, paths))
+            except BaseException as error:  # noqa: BLE001 - whoever waits for the answer must not wait for ever
                 known.set_exception(error)
-        finding = known.result()
-        return [replace(finding, location=subject.checked.location)] if finding else []
+        return known.result()
 
-    def _broken_by_paths(self, subject: Subject, paths: tuple[Path, ...]) -> Finding | None:
-        canary = read_canary(subject.kind)
-        for exercise in subject.kind.exercises:
-            problem = self._canary_problem(canary, exercise, self._canary_outcome(canary, exercise, paths))
+    def _broken_by_paths(self, kind: Kind, paths: tuple[Path, ...]) -> str | None:
+        canary = read_canary(kind)
+        for exercise in kind.exercises:
+            outcome = self._canary_outcome(canary, exercise, paths)
+            problem = self._canary_problem(canary, exercise, outcome)
             if problem is not None:
-                return RULES.finding(
-                    "dependency_conflict/breaks-harness",
-                    Spot(subject.checked.location),
-                    actual=problem,
-                    harness=self.requirement,
-                    problem=problem,
-                )
+                return problem
         return None
+
+
+def breaks_harness(subject: Subject, requirement: str, problem: str) -> Finding:
+    """Return the finding for requirements beside which our canary does not pass."""
+    return RULES.finding(
+        "dependency_conflict/breaks-harness",
+        Spot(subject.checked.requirements_location or subject.checked.location),
+        actual=problem,
+        harness=requirement,
+        problem=problem,
+    )
 
 
 def open_to_job(root: Path) -> None:
@@ -300,33 +358,29 @@ def result_of(
     subject: Subject,
     exercise: Exercise,
     harness: str,
-    findings: list[Finding] | tuple[()],
+    findings: Sequence[Finding],
+    *,
+    reached: bool,
     skipped: bool = False,
 ) -> CheckResult:
-    """Return the event for one exercise of a subject, its verdict taken from its findings."""
-    ids = [part.id for part in subject.checked.components if _concerns(exercise, part.type)]
+    """Return the event for one exercise of a subject, its verdict taken from its findings.
+
+    `reached` says whether the exercise got to its end: components without a finding of their own
+    have passed only then.
+    """
+    ids = [part.id for part in subject.checked.components if part.type in exercise.component_types]
+    verdicts = component_verdicts(ids, findings, reached=reached)
     if skipped:
-        return CheckResult(
-            extension=subject.extension.path,
-            harness=harness,
-            exercise=exercise.name,
-            layer=exercise.layer,
-            verdict=Verdict.SKIPPED,
-            components=tuple((name, Verdict.SKIPPED) for name in ids),
-        )
+        verdicts = tuple((name, Verdict.SKIPPED) for name in ids)
     return CheckResult(
         extension=subject.extension.path,
         harness=harness,
         exercise=exercise.name,
         layer=exercise.layer,
-        verdict=verdict_of(findings),
-        components=component_verdicts(ids, findings),
+        verdict=Verdict.SKIPPED if skipped else verdict_of(findings),
+        components=verdicts,
         findings=tuple(findings),
     )
-
-
-def _concerns(exercise: Exercise, component_type: str) -> bool:
-    return component_type in exercise.component_types
 
 
 def _checked_shape(outcome: Outcome, exercise: Exercise) -> Outcome:
@@ -352,7 +406,7 @@ def read_canary(kind: Kind) -> Subject:
         )
     )
     extension = Extension(path=CANARY_ROOT.name, root=CANARY_ROOT, kind=kind.name, files=files, in_git=False)
-    return Subject(extension=extension, kind=kind, digest="", checked=kind.check(extension))
+    return read(extension, kind)
 
 
 @contextmanager
@@ -361,7 +415,8 @@ def open_harness(
 ) -> Iterator[ReadyHarness]:
     """Start a harness and prove it with the canary. Raises EnvironmentTrouble."""
     jobs = {name: kind.job for name, kind in kinds.items() if kind.job is not None}
-    folder = Path(tempfile.mkdtemp(prefix="harness-", dir=scratch))
+    folder = scratch.resolve() / f"harness-{secrets.token_hex(8)}"
+    folder.mkdir(mode=0o711)
     folder.chmod(0o711)
     session = Session(environment.python, jobs, folder, limits)
     try:

@@ -23,6 +23,8 @@ from verify_ext.harness.wire import Wire, WireError, split_messages
 START_LIMIT_S = 300.0
 """Importing the harness takes 3 to 8 s; a cold, loaded disk has been seen to take a minute."""
 GRACE_S = 30.0
+_VIOLATIONS_LIMIT = 20
+"""A job reports no more (worker/violations.py); whoever writes more is not the job."""
 _WORKER = Path(__file__).resolve().parent.parent / "worker" / "__main__.py"
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
@@ -77,7 +79,12 @@ class Session:
         self._idle: list[_Supervisor] = []
 
     def __enter__(self) -> Self:
-        self._start()
+        try:
+            with self._lock:
+                self._start()
+        except BaseException:  # cancelled while the harness was being imported, too
+            self.close()
+            raise
         return self
 
     def __exit__(
@@ -89,8 +96,9 @@ class Session:
         """End every process of the session. Jobs that were running raise SessionError."""
         self._closed = True
         self._dismiss()
-        if self._server is not None:
-            self._server.stop()
+        server, self._server = self._server, None
+        if server is not None:
+            server.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def preload(self, modules: Iterable[str]) -> None:
@@ -104,19 +112,18 @@ class Session:
         while self._idle:
             self._idle.pop().close()
 
-    def run(self, job: Job) -> Outcome:
-        """Run a job to its end. One whose supervisor is killed is run once more, by another.
+    def run(self, job: Job, limits: Limits) -> Outcome | None:
+        """Run a job to its end; None if the process that watches it was lost.
 
         Raises SessionError if the harness cannot be started again.
         """
-        for _ in range(2):
-            supervisor = self._take_supervisor()
-            outcome = supervisor.run(job, self.limits)
-            if outcome is not None:
-                self._idle.append(supervisor)
-                return outcome
+        supervisor = self._take_supervisor()
+        outcome = supervisor.run(job, limits)
+        if outcome is None:
             supervisor.close()
-        return Outcome(observed=None, malformed="the process that watches the job was killed")
+        else:
+            self._idle.append(supervisor)
+        return outcome
 
     def _take_supervisor(self) -> _Supervisor:
         with contextlib.suppress(IndexError):
@@ -140,6 +147,9 @@ class Session:
         if self._closed:
             raise SessionError("the session was closed", "")
         server = self._server = _Server(self._python, self._jobs, self._folder, self._jail)
+        if self._closed:  # meanwhile, by another thread, which did not see this one
+            server.stop()
+            raise SessionError("the session was closed", "")
         ready = server.ready()
         self.contract, self.harness_version = ready["contract"], ready["harness"]
         self.protections = ready["protections"]
@@ -213,11 +223,12 @@ class _Server:
     def stop(self) -> None:
         """End the server and everything below it."""
         self._socket.close()  # asks it to end all jobs and itself
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             self._process.wait(GRACE_S)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
 
 class _Supervisor:
@@ -263,7 +274,7 @@ def _outcome(message: dict[str, Any]) -> Outcome:
     """Read the supervisor's last word; what the job itself wrote is read with suspicion."""
     observed: dict[str, Any] | None = None
     imported: tuple[str, ...] = ()
-    component, malformed, disturbed = None, None, None
+    component, malformed, disturbed, unstarted = None, None, None, message.get("unstarted")
     violations: list[Violation] = []
     try:
         for part in split_messages(message["result"]):
@@ -271,11 +282,14 @@ def _outcome(message: dict[str, Any]) -> Outcome:
                 component = part.get("component") if isinstance(part.get("component"), str) else None
             elif part.get("type") == "violation" and observed is None:
                 violations.append(_violation(part))
+                if len(violations) > _VIOLATIONS_LIMIT:
+                    raise WireError("more attempts than a job reports")
             elif part.get("type") == "result" and observed is None:
-                observed = part["observed"] if isinstance(part.get("observed"), dict) else None
-                imported = tuple(name for name in part.get("imported", ()) if isinstance(name, str))
+                observed, imported = _result(part)
             elif part.get("type") == "failed" and observed is None:
                 disturbed = str(part.get("problem"))
+            elif part.get("type") == "unstarted" and component is None and observed is None:
+                unstarted = str(part.get("problem"))
             else:
                 raise WireError("a message out of order")
     except WireError as error:
@@ -292,6 +306,7 @@ def _outcome(message: dict[str, Any]) -> Outcome:
         component=component,
         malformed=malformed if whole else None,
         disturbed=disturbed,
+        unstarted=unstarted,
         violations=tuple(violations),
         left_processes=message["left_processes"],
         cpu_s=message["cpu_s"],
@@ -300,9 +315,17 @@ def _outcome(message: dict[str, Any]) -> Outcome:
     )
 
 
+def _result(part: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Read what the job observed and imported. Raises WireError."""
+    observed, imported = part.get("observed"), part.get("imported")
+    if not isinstance(observed, dict) or not isinstance(imported, list):
+        raise WireError("a result that has not the shape of one")
+    return observed, tuple(name for name in imported if isinstance(name, str))
+
+
 def _violation(part: dict[str, Any]) -> Violation:
     """Read one attempt that the job reported. Raises WireError."""
     kind, what, file, line = (part.get(name) for name in ("kind", "what", "file", "line"))
-    if kind not in VIOLATIONS or not isinstance(what, str) or not isinstance(line, int):
+    if kind not in VIOLATIONS or not isinstance(what, str) or type(line) is not int:
         raise WireError("an attempt that has not the shape of one")
     return Violation(kind=kind, what=what[:500], file=file if isinstance(file, str) else None, line=line)

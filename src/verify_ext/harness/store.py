@@ -10,6 +10,7 @@ read what they import from here. Nothing here may become writable for them.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -84,16 +85,21 @@ def _sweep(shelf: Path, mine: str) -> None:
     for leftover in shelf.glob(".*.draft-*"):
         key = leftover.name[1:].rpartition(".draft-")[0]
         if key == mine:
-            shutil.rmtree(leftover)
+            _remove(leftover)
             continue
         descriptor = _open_lock(shelf, key)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(leftover)
+            _remove(leftover)
         except BlockingIOError:
             continue  # it is being built right now
         finally:
             os.close(descriptor)
+
+
+def _remove(leftover: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):  # its builder renamed it since it was listed
+        shutil.rmtree(leftover)
 
 
 def seal(folder: Path, facts: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
@@ -48,7 +49,10 @@ class Progress:
         text = self._words(event)
         if text is None:
             return
-        text = inert(visible(text))
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more: the run goes on
+            self._print(inert(visible(text)))
+
+    def _print(self, text: str) -> None:
         if self._status is None:
             print(f"verify-ext: {text}", file=self._stream, flush=True)
         else:

@@ -43,7 +43,8 @@ LIMIT_BYTES = 64 * 1024 * 1024
 
 
 _DEPTH_LIMIT = 20
-_SHORT_LOG = 1_000
+_TEXTS = ("log", "message", "actual", "expected", "remedy")
+_SHORTER = ((("log",), 1_000), (_TEXTS, 400), (_TEXTS, 40))
 _MACHINE_DEPENDENT = ("timing", "protections", "evidence")
 
 
@@ -64,6 +65,8 @@ def to_json(report: Report) -> dict[str, Any]:
             "decision": report.gate.decision.value,
             "exit_code": report.gate.exit_code,
             "reasons": list(report.gate.reasons),
+            "required": [layer.value for layer in report.gate.required],
+            "cancelled_by": report.gate.cancelled_by,
         },
         "extensions": [_extension(extension) for extension in report.extensions],
         "findings": [_finding(finding) for finding in report.findings],
@@ -155,13 +158,19 @@ _NOT_RAW = re.compile(f"(?!\n)(?:{UNSEEN.pattern})")
 def dump(report: Report) -> str:
     """Return `results.json` as text: UTF-8 can encode it, whatever the extension said.
 
-    Past `LIMIT_BYTES` (our own reader would refuse it) logs are cut to 1,000 characters.
+    Past `LIMIT_BYTES` (our own reader would refuse it) logs are cut to 1,000 characters, then every text.
     """
     text = _write(report)
-    if _size(text) <= LIMIT_BYTES:
-        return text
-    findings = tuple(replace(f, log=cut(f.log, _SHORT_LOG) if f.log else f.log) for f in report.findings)
-    return _write(replace(report, findings=findings))
+    for names, limit in _SHORTER:
+        if _size(text) <= LIMIT_BYTES:
+            break
+        text = _write(replace(report, findings=tuple(_shortened(f, names, limit) for f in report.findings)))
+    return text
+
+
+def _shortened(finding: Finding, names: tuple[str, ...], limit: int) -> Finding:
+    texts: dict[str, Any] = {name: cut(text, limit) for name in names if (text := getattr(finding, name))}
+    return replace(finding, **texts)
 
 
 def _write(report: Report) -> str:
@@ -284,6 +293,8 @@ def _report(data: dict[str, Any]) -> Report:
             decision=Decision(gate["decision"]),
             exit_code=int(gate["exit_code"]),
             reasons=tuple(gate["reasons"]),
+            required=tuple(Layer(layer) for layer in gate.get("required", ())),
+            cancelled_by=gate.get("cancelled_by"),
         ),
         extensions=tuple(_read_extension(extension) for extension in data["extensions"]),
         findings=tuple(_read_finding(finding) for finding in data["findings"]),

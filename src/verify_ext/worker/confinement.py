@@ -31,6 +31,9 @@ def enter(message: dict[str, Any], result: int, output: int, *, parts: frozenset
     """
     jail.show()
     os.setsid()
+    _end_first_when_memory_is_short()
+    if "uid" in parts:
+        os.umask(0)  # whoever removes the folder need not have a right over other users' files
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     result = _descriptors(result, output)
@@ -44,10 +47,16 @@ def enter(message: dict[str, Any], result: int, output: int, *, parts: frozenset
         readable=tuple(message["paths"]),
         writable=(message["folder"],),
         ports=(),
-        processes=message["limits"]["processes"],
+        tasks=message["limits"]["processes"] + message["limits"]["threads"],
     ).enter()
     process.die_with_parent()  # last: a change of user forgets it
     return result
+
+
+def _end_first_when_memory_is_short() -> None:
+    """Where all memory is gone, the system is to end a job, and nothing of ours."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as stream:
+        stream.write("1000")
 
 
 def _descriptors(result: int, output: int) -> int:
@@ -69,7 +78,8 @@ def _descriptors(result: int, output: int) -> int:
                     os.dup2(nothing, number)
                 elif number != nothing:
                     os.close(number)
-    os.close(nothing)
+    if nothing > RESULT_DESCRIPTOR:  # else the result has taken its number
+        os.close(nothing)
     return RESULT_DESCRIPTOR
 
 

@@ -15,6 +15,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from . import landlock, seccomp
@@ -48,13 +49,15 @@ class Jail:
     readable: tuple[str, ...]
     writable: tuple[str, ...]
     ports: tuple[int, ...]
-    processes: int
+    tasks: int
+    """Processes and threads; only where the job has a user of its own can the system count them."""
 
     def enter(self) -> None:
         """Give up everything else. Raises OSError where a part does not work."""
         for name, part in _PARTS.items():
             if name in self.parts:
                 part(self)
+        _count_tasks(self)
 
 
 def _no_privileges(_: Jail) -> None:
@@ -71,8 +74,19 @@ def _other_user(jail: Jail) -> None:
     os.setgroups([])
     os.setresgid(jail.uid, jail.uid, jail.uid)
     os.setresuid(jail.uid, jail.uid, jail.uid)
-    resource.setrlimit(resource.RLIMIT_NPROC, (jail.processes, jail.processes))
     show()
+
+
+def _count_tasks(jail: Jail) -> None:
+    """Have the system refuse more processes and threads than a job may have.
+
+    It counts those of a user: of a job's own user there are no others. Otherwise no more may be
+    made than there can be of all users together, which is little to a bomb. Root is never counted.
+    """
+    others = 0 if "uid" in jail.parts else int(Path("/proc/loadavg").read_text().split()[3].split("/")[1])
+    _, most = resource.getrlimit(resource.RLIMIT_NPROC)
+    limit = jail.tasks + others if most == resource.RLIM_INFINITY else min(jail.tasks + others, most)
+    resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
 
 
 def _landlock(jail: Jail) -> None:

@@ -35,6 +35,15 @@ def die_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def come_first() -> None:
+    """Run before all ordinary processes, so that no number of them keeps this one from ending them.
+
+    Only root may; what this process forks is ordinary again.
+    """
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+
+
 def children(pid: int | None = None) -> list[int]:
     """Return the direct children of a process (of this one by default); [] once it is gone."""
     found: list[int] = []
@@ -45,14 +54,14 @@ def children(pid: int | None = None) -> list[int]:
     return found
 
 
-def count_below(pid: int | None = None) -> int:
-    """Return how many processes are below one, at the moment of looking."""
-    waiting, count = children(pid), 0
+def below() -> list[int]:
+    """Return every process below this one, at the moment of looking."""
+    waiting, found = children(), []
     while waiting:
-        below = waiting.pop()
-        count += 1
-        waiting += children(below)
-    return count
+        pid = waiting.pop()
+        found.append(pid)
+        waiting += children(pid)
+    return found
 
 
 def reap_ended() -> None:
@@ -60,6 +69,14 @@ def reap_ended() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+
+
+def reap_orphans(own: int) -> None:
+    """Collect every child that has ended but this one, for whose end somebody waits."""
+    for pid in children():
+        if pid != own:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
 
 
 def kill_all_below(deadline_s: float = 10.0) -> int:
@@ -72,7 +89,7 @@ def kill_all_below(deadline_s: float = 10.0) -> int:
     until = time.monotonic() + deadline_s
     while time.monotonic() < until:
         reap_ended()
-        alive = _below()
+        alive = below()
         if not alive:
             break
         found.update(alive)
@@ -83,11 +100,3 @@ def kill_all_below(deadline_s: float = 10.0) -> int:
         time.sleep(0.002)
     return len(found)
 
-
-def _below() -> list[int]:
-    waiting, found = children(), []
-    while waiting:
-        pid = waiting.pop()
-        found.append(pid)
-        waiting += children(pid)
-    return found

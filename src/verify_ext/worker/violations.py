@@ -23,7 +23,6 @@ _CHANGES = (
     "os.remove",
     "os.rename",
     "os.link",
-    "os.symlink",
     "os.truncate",
     "os.chmod",
     "os.chown",
@@ -31,23 +30,25 @@ _CHANGES = (
 )
 
 
-def watch(say: Callable[[dict[str, Any]], None], own: str) -> None:
+def watch(say: Callable[[dict[str, Any]], None], own: str) -> Callable[[], None]:
     """Report attempts from now on, each once, with the line of the extension that made it.
 
-    `own` is the job's folder: what happens in it is the extension's business.
+    `own` is the job's folder: what happens in it is the extension's business. Returns what ends it.
     """
     seen: set[tuple[str, str]] = set()
-    busy = False
+    busy = silent = False
     prefix = os.path.realpath(own) + os.sep
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         nonlocal busy
         handler = _HANDLERS.get(event)
-        if handler is None or busy or len(seen) >= _LIMIT:
+        if handler is None or busy or silent or len(seen) >= _LIMIT:
             return
         busy = True  # what the hook itself does raises events too
         try:
-            found = handler(arguments, prefix)
+            found = None
+            with contextlib.suppress(OSError, ValueError):  # a name that leads nowhere, a folder that is gone
+                found = handler(arguments, prefix)
             if found is not None and found not in seen:
                 seen.add(found)
                 file, line = _extension_frame(prefix)
@@ -63,7 +64,12 @@ def watch(say: Callable[[dict[str, Any]], None], own: str) -> None:
         finally:
             busy = False
 
+    def fall_silent() -> None:
+        nonlocal silent
+        silent = True
+
     sys.addaudithook(hook)
+    return fall_silent
 
 
 def _extension_frame(prefix: str) -> tuple[str | None, int]:
@@ -100,6 +106,11 @@ def _change(arguments: tuple[Any, ...], prefix: str) -> tuple[str, str] | None:
     return None
 
 
+def _link(arguments: tuple[Any, ...], prefix: str) -> tuple[str, str] | None:
+    """A link may name anything: what counts is where it is made."""
+    return _change(arguments[1:2], prefix)
+
+
 def _text(path: Any) -> str | None:
     if isinstance(path, bytes):
         return os.fsdecode(path)
@@ -128,6 +139,7 @@ def _kill(arguments: tuple[Any, ...], prefix: str) -> tuple[str, str] | None:
 _HANDLERS: dict[str, Callable[[tuple[Any, ...], str], tuple[str, str] | None]] = {
     "open": _open,
     **dict.fromkeys(_CHANGES, _change),
+    "os.symlink": _link,
     "socket.connect": _connect,
     "socket.sendto": _connect,
     "socket.getaddrinfo": _lookup,

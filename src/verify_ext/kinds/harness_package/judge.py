@@ -140,7 +140,10 @@ def _judge_parameters(part: Declared, place: Spot, parameters: Any) -> Iterator[
             actual=actual,
         )
         return
-    validator = jsonschema.validators.validator_for(parameters, default=jsonschema.Draft202012Validator)
+    dialect = parameters.get("$schema") if isinstance(parameters.get("$schema"), str) else None
+    validator = jsonschema.validators.validator_for(
+        {"$schema": dialect} if dialect else {}, default=jsonschema.Draft202012Validator
+    )
     problem = next(validator(validator.META_SCHEMA).iter_errors(parameters), None)
     if problem is not None:
         where = "/".join(str(step) for step in problem.absolute_path) or "the root"
