@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace as replace_plan
+from dataclasses import replace as changed
 from pathlib import Path
 
 import pytest
@@ -96,7 +96,7 @@ def test_requirements_that_break_the_harness_are_a_conflict(
     (tmp_path / f"beside/{name}.py").write_text("raise SystemExit('I am no redis')")
     subject = living.read(good_package)
     plan = living.plan(subject)
-    plan = replace_plan(plan, paths=(*plan.paths, tmp_path / "beside"))
+    plan = changed(plan, paths=(*plan.paths, tmp_path / "beside"))
     results = list(living.ready.exercise(subject, plan))
     found = [each.id for result in results for each in result.findings]
     assert found == (["dependency_conflict/breaks-harness"] if living.contract == "records" else [])
@@ -118,3 +118,32 @@ def test_a_harmless_variant_gives_no_finding(variant: Mutation, living: Living, 
     report = living.report(manifest.parent)
     assert [each.id for each in report.findings] == []
     assert [each.layers[Layer.L2] for each in report.extensions] == [Verdict.PASS]
+
+
+def test_a_job_that_cannot_be_started_blames_nobody(
+    living: Living, good_package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = living.ready._session
+    # More open files than any kernel allows: confining the job fails before the extension is touched.
+    monkeypatch.setattr(session, "limits", changed(session.limits, open_files=1 << 40))
+    report = living.report(good_package)
+    assert [each.id for each in report.findings] == ["environment_error/job-not-started"]
+    assert report.extensions[0].layers[Layer.L1] is Verdict.ERROR
+    assert report.gate.exit_code == 4
+
+
+def test_a_scratch_folder_that_cannot_be_written_blames_nobody(
+    living: Living, good_package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(living.ready, "_scratch", Path("/proc/self/nowhere"))
+    report = living.report(good_package)
+    assert [each.id for each in report.findings] == ["environment_error/scratch-unusable"]
+    assert report.gate.exit_code == 4
+
+
+def test_a_component_that_was_not_reached_is_not_passed(living: Living, good_package: Path) -> None:
+    append(good_package / "tools/deck_tool.py", "import os\nos._exit(0)")
+    (run,) = living.report(good_package).extensions[0].runs
+    verdicts = {each.id: each.verdicts[Layer.L1] for each in run.components}
+    assert verdicts["tool:DeckTool"] is Verdict.FAIL
+    assert verdicts["rail:RequestLogRail"] is Verdict.UNCHECKED

@@ -54,10 +54,10 @@ class Jail:
 
     def enter(self) -> None:
         """Give up everything else. Raises OSError where a part does not work."""
+        _count_tasks(self)
         for name, part in _PARTS.items():
             if name in self.parts:
                 part(self)
-        _count_tasks(self)
 
 
 def _no_privileges(_: Jail) -> None:
@@ -70,7 +70,7 @@ def _no_privileges(_: Jail) -> None:
 
 
 def _other_user(jail: Jail) -> None:
-    """Become a user that owns nothing. Only root can; processes are then counted for this job."""
+    """Become a user that owns nothing. Only root can."""
     os.setgroups([])
     os.setresgid(jail.uid, jail.uid, jail.uid)
     os.setresuid(jail.uid, jail.uid, jail.uid)

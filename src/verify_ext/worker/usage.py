@@ -12,11 +12,13 @@ import ctypes
 import itertools
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator, Sequence
 
 _SIZES = ("RssAnon", "RssShmem", "VmSwap")
 _SHARES = ("Pss_Anon", "Pss_Shmem", "SwapPss")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SHARES_WITHIN_S = 0.2
 _DEEPEST = 100
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -43,15 +45,22 @@ def threads(pids: Iterable[int]) -> int:
 
 
 def memory_is_full(pids: Sequence[int], limit_bytes: int) -> bool:
-    """Return whether processes have filled more memory than this together.
+    """Return whether processes that were forked from this one have filled more memory than this.
 
-    Sizes are quick to read, but count what a fork has shared once for each process. Only where
-    they are too large is the share of each process asked for.
+    Sizes are quick to read, but count for each process what a fork shares until it is written to.
+    Only where that could make the difference is the share of each asked for, and not for long:
+    who forks without end keeps it waiting, and is ended for that.
     """
     limit = limit_bytes // 1024
-    if sum(_size(pid) for pid in pids) <= limit:
-        return False
-    return any(total > limit for total in itertools.accumulate(map(_share, pids)))
+    sizes, inherited = sum(_size(pid) for pid in pids), _size(os.getpid()) * len(pids)
+    if sizes <= limit or sizes - inherited > limit:
+        return sizes > limit
+    total, until = 0, time.monotonic() + _SHARES_WITHIN_S
+    for pid in pids:
+        total += _share(pid)
+        if total > limit or time.monotonic() > until:
+            break
+    return total > limit
 
 
 def _size(pid: int) -> int:
