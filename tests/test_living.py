@@ -124,8 +124,8 @@ def test_a_job_that_cannot_be_started_blames_nobody(
     living: Living, good_package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = living.ready._session
-    # More open files than any kernel allows: confining the job fails before the extension is touched.
-    monkeypatch.setattr(session, "limits", changed(session.limits, open_files=1 << 40))
+    # More memory than a limit can say: confining the job fails before the extension is touched.
+    monkeypatch.setattr(session, "limits", changed(session.limits, memory_bytes=1 << 70))
     report = living.report(good_package)
     assert [each.id for each in report.findings] == ["environment_error/job-not-started"]
     assert report.extensions[0].layers[Layer.L1] is Verdict.ERROR

@@ -111,9 +111,7 @@ def _supervised(message: dict[str, Any], bench: Bench, stream: Stream) -> dict[s
     finally:
         os.close(result_read)
         os.close(output_read)
-    t0=time.monotonic()
     outcome["left_processes"] = process.kill_all_below()
-    open("/tmp/sup.log","a").write(f"{time.monotonic():.3f} {os.getpid()} killed={outcome['left_processes']} in {time.monotonic()-t0:.3f} wall={outcome['wall_s']}\n")
     return outcome
 
 
@@ -240,7 +238,6 @@ class _Watch:
         """Return which limit the job and all below it have broken together; None if none."""
         process.reap_orphans(self._pid)
         pids = process.below()
-        open("/tmp/sup.log","a").write(f"{time.monotonic():.3f} {os.getpid()} below={len(pids)} sched={os.sched_getscheduler(0)}\n")
         if len(pids) > self._limits["processes"]:
             return "processes"
         if usage.threads(pids) > self._limits["threads"]:
