@@ -326,7 +326,12 @@ class ReadyHarness:
     def _broken_by_paths(self, kind: Kind, paths: tuple[Path, ...]) -> str | None:
         canary = read_canary(kind)
         for exercise in kind.exercises:
-            outcome = self._canary_outcome(canary, exercise, paths)
+            try:
+                outcome = self._canary_outcome(canary, exercise, paths)
+            except OSError:
+                return None  # as below: no scratch folder is not the extension's doing
+            if outcome.unstarted is not None:
+                return None  # nothing was tried; the extension's own job will say why
             problem = self._canary_problem(canary, exercise, outcome)
             if problem is not None:
                 return problem
