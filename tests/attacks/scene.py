@@ -273,14 +273,15 @@ def run(scene: Scene, attacks: Sequence[Attack], harness: str, cache: Path, *, p
     )
     made = lay_out(scene, attacks, verifier.pid)
     broken = add_broken_victim(scene)
-    before = _snapshot(scene, cache)
+    environments = [each for folder in ("environments", "overlays") for each in _complete(cache / folder)]
+    before = _snapshot(scene, environments)
     said, _ = verifier.communicate()
     assert scene.decoy is not None
     damage = [f"process {pid} is left" for pid in _children() if pid != scene.decoy.pid]
     damage += _decoy_harmed(scene.decoy)
     damage += [f"{path} is left" for path in sorted(os.listdir(scene.scratch))]
     damage += [f"heard by {each}" for each in scene.heard]
-    damage += _changes(before, _snapshot(scene, cache))
+    damage += _changes(before, _snapshot(scene, environments))
     damage += [f"{path} was made" for path in _TRAPS if os.path.lexists(path)]
     if not os.path.exists(output):
         raise AssertionError(f"no results (exit {verifier.returncode}):\n" + said.decode("utf-8", "replace")[-6000:])
@@ -321,11 +322,17 @@ def _children() -> list[int]:
     return found
 
 
-def _snapshot(scene: Scene, cache: Path) -> dict[str, tuple[int, ...]]:
+def _complete(folder: Path) -> list[Path]:
+    """Return what is ready to be used in a cache; other runs may be at work on the rest."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [path for path in found if path.is_dir() and not path.name.startswith(".")]
+
+
+def _snapshot(scene: Scene, environments: Sequence[Path]) -> dict[str, tuple[int, ...]]:
     """Return what may not change, with everything about it but the time of the last reading."""
     places = [scene.folder / name for name in ("home", "commands", "workspace", "sockets", "temporary-of-others")]
     found = {}
-    for path in (*_all_below([*places, cache / "environments", cache / "overlays"]), *_SYSTEM):
+    for path in (*_all_below([*places, *environments]), *_SYSTEM):
         try:
             status = os.lstat(path)
         except FileNotFoundError:

@@ -21,22 +21,20 @@ RESULT_DESCRIPTOR = 3
 _CPU_GRACE_S = 5
 
 
-def enter(message: dict[str, Any], result: int, output: int, *, parts: frozenset[str], uid: int) -> int:
-    """Confine this process for the job in `message` and return the descriptor for its result.
+def enter(message: dict[str, Any], *, parts: frozenset[str], uid: int) -> None:
+    """Confine this process, whose descriptors are `detach`ed, for the job in `message`.
 
     `message`: `folder` (this job's alone, with `home` and `work` in it), `environment` (all
     variables it gets), `paths` (put at the end of `sys.path`, so that they hide nothing of the
     harness, and as plain entries, so that no `.pth` file in them runs), `limits`. `parts` of the
-    jail are entered as the user `uid`, where that is one of them.
+    jail are entered as the user `uid`, where that is one of them. Raises OSError, ValueError.
     """
-    jail.show()
     os.setsid()
     _end_first_when_memory_is_short()
     if "uid" in parts:
         os.umask(0)  # whoever removes the folder need not have a right over other users' files
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
-    result = _descriptors(result, output)
     faulthandler.enable(file=2, all_threads=False)  # a segfault says where it was
     faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)  # so does a hang, when asked
     _surroundings(message)
@@ -50,7 +48,6 @@ def enter(message: dict[str, Any], result: int, output: int, *, parts: frozenset
         tasks=message["limits"]["processes"] + message["limits"]["threads"],
     ).enter()
     process.die_with_parent()  # last: a change of user forgets it
-    return result
 
 
 def _end_first_when_memory_is_short() -> None:
@@ -59,11 +56,12 @@ def _end_first_when_memory_is_short() -> None:
         stream.write("1000")
 
 
-def _descriptors(result: int, output: int) -> int:
+def detach(result: int, output: int) -> int:
     """Leave the job nothing: no input, output into our pipe, the result on its own descriptor.
 
     What the harness keeps open (its log file) points nowhere from now on.
     """
+    jail.show()  # else a user's own /proc/self/fd is closed to itself
     nothing = os.open(os.devnull, os.O_RDWR)
     result = os.dup(result) if result <= RESULT_DESCRIPTOR else result
     os.dup2(nothing, 0)

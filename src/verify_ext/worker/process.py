@@ -99,4 +99,3 @@ def kill_all_below(deadline_s: float = 10.0) -> int:
                     os.kill(pid, signal_number)
         time.sleep(0.002)
     return len(found)
-

@@ -143,8 +143,9 @@ def _fork() -> int:
 
 def _run_job(message: dict[str, Any], bench: Bench, result: int, output: int) -> None:
     run = bench.find(message)
+    result = confinement.detach(result, output)
     try:
-        result = confinement.enter(message, result, output, parts=bench.parts, uid=bench.uid)
+        confinement.enter(message, parts=bench.parts, uid=bench.uid)
     except Exception as error:  # nothing of the extension has run yet
         os.write(result, pack({"type": "unstarted", "problem": f"{type(error).__name__}: {error}"[:500]}))
         os._exit(71)

@@ -194,11 +194,11 @@ def keeps_the_descriptors(package: Path) -> None:
 
 @attack()
 def many_who_stay(package: Path) -> None:
-    """Leaves thirty processes in thirty sessions that keep forking each other. None is left."""
+    """Leaves a dozen processes in sessions of their own that keep replacing themselves. None is left."""
     run_code(
         package,
         """
-        for _ in range(30):
+        for _ in range(12):
             if os.fork() == 0:
                 os.setsid()
                 for _ in range(200):

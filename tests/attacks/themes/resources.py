@@ -142,14 +142,12 @@ def one_huge_file(package: Path) -> None:
     run_code(
         package,
         """
-        with open("huge", "wb") as stream:
-            error = attempt(os.truncate, "huge", 1 << 43)
+        handle = os.open("huge", os.O_RDWR | os.O_CREAT)
+        for action, *arguments in ((os.truncate, "huge", 1 << 43), (os.ftruncate, handle, 1 << 43),
+                                   (os.pwrite, handle, b"x", 1 << 40), (os.posix_fallocate, handle, 0, 1 << 36)):
+            error = attempt(action, *arguments)
             if not isinstance(error, OSError):
                 gained(error)
-            stream.seek(1 << 40)
-            stream.write(b"x")
-            attempt(stream.flush)
-            attempt(os.posix_fallocate, stream.fileno(), 0, 1 << 36)
         """,
     )
 
