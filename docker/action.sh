@@ -181,8 +181,8 @@ prove_mounts() {
   (in_jail "$1" --entrypoint sh -- -c 'test -r "$1" && touch /results/sentinel' sh "${sentinel##*/}") || found=$?
   rm -f "$sentinel"
   if [[ $found != 0 || ! -f $state/out/sentinel ]]; then
-    refuse 4 "The container does not see the workspace or cannot write its results: this job itself seems to run in \
-a container (jobs.<job>.container, or a Kubernetes runner). There use the other door to the same image: the action in \
+    refuse 4 "The container does not see the workspace or cannot write its results (docker's own words, if any, \
+are above). This job itself seems to run in a container (jobs.<job>.container, or a Kubernetes runner): there use the other door to the same image: the action in \
 the folder docker (docker/action.yml), 'uses: OWNER/verify-ext/docker@REF'. Its protections are fewer; README says which."
   fi
   rm -f "$state/out/sentinel"
@@ -216,9 +216,11 @@ in_jail() { # image, more docker flags --, arguments
 in_network() { # image, arguments
   local image=$1 flags=() name
   shift
-  for name in HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy \
-    UV_DEFAULT_INDEX UV_INDEX UV_INDEX_URL UV_EXTRA_INDEX_URL UV_FIND_LINKS; do
-    if [[ -n ${!name:-} ]]; then flags+=(--env "$name"); fi
+  for name in $(compgen -e); do
+    case $name in
+      HTTP_PROXY | HTTPS_PROXY | NO_PROXY | http_proxy | https_proxy | no_proxy) flags+=(--env "$name") ;;
+      UV_DEFAULT_INDEX | UV_INDEX | UV_INDEX_* | UV_EXTRA_INDEX_URL) flags+=(--env "$name") ;;
+    esac
   done
   if [[ -f ${SSL_CERT_FILE:-} ]]; then
     flags+=(--mount "$(mount "$(readlink -f "$SSL_CERT_FILE")" /etc/ssl/certs/ca-certificates.crt readonly)")
@@ -282,6 +284,12 @@ verify() {
     quoted directly "$@" --output "$state/out/results.json" -- "${paths[@]}" || code=$?
   fi
   echo '::endgroup::'
+  case $code in
+    125 | 126 | 127 | 137) # docker could not run it, or the kernel ended it for want of memory
+      echo "verify was not run to its end (exit code $code)"
+      code=4
+      ;;
+  esac
   printf '%s' "$code" >"$state/verify-exit-code"
 }
 

@@ -187,7 +187,7 @@ def test_the_exit_code_is_that_of_report_but_never_a_success_of_its_own(
     assert it.outputs["results"] == f"{it.outputs['state']}/results.json"
 
 
-@pytest.mark.parametrize(("verify_code", "code"), [("2", 2), ("143", 143), ("0", 5)])
+@pytest.mark.parametrize(("verify_code", "code"), [("2", 2), ("143", 143), ("125", 4), ("137", 4), ("0", 5)])
 def test_without_results_it_never_succeeds(
     action: Callable[[str], Action], verify_code: str, code: int
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from verify_ext import cli
+from verify_ext.harness.supported import supported_harnesses
 from verify_ext.report.publish import outputs
 from verify_ext.report.results import load
 
@@ -160,6 +161,7 @@ def test_extension_code_runs_with_exactly_these_rights(tmp_path: Path) -> None:
         assert set(_values(call, "--cap-add")) == (
             {"SETUID", "SETGID", "KILL"} if call in (probe, verify) else set()
         )
+        assert ("UV_INDEX_OURS_PASSWORD" in _values(call, "--env")) == (call is prepare)
     assert {"--network none"} <= _flags(verify) & _flags(report) & _flags(probe)
     assert "--network host" in _flags(prepare)
     assert _writable(verify) == _writable(probe) == {"/results"}
@@ -183,6 +185,7 @@ def _docker_calls(folder: Path) -> list[list[str]]:
         "GITHUB_WORKSPACE": str(folder / "workspace"),
         "GITHUB_OUTPUT": str(outputs_file),
         "GITHUB_TOKEN": "secret",
+        "UV_INDEX_OURS_PASSWORD": "secret",
         "INPUT_IMAGE": "IMAGE",
     }
     for step in ("start", "prepare", "verify", "report"):
@@ -235,6 +238,13 @@ def test_an_unreleased_action_builds_and_a_released_one_is_pinned(tmp_path: Path
     assert docker["runs"]["image"] == f"docker://{image}"
     assert subprocess.run([tmp_path / ".ci/pin-image", image], check=False).returncode == 1
     assert subprocess.run([tmp_path / ".ci/pin-image", f"{image}:latest"], check=False).returncode == 2
+
+
+def test_the_image_for_offline_use_brings_the_newest_harness_and_the_oldest_supported() -> None:
+    brought = re.search(r'^ARG HARNESSES="(.*)"$', (REPOSITORY / "Dockerfile").read_text(), re.MULTILINE)
+    assert brought
+    supported = [harness.requirement for harness in supported_harnesses()]
+    assert brought[1].split() == [supported[-1], supported[0]]
 
 
 def test_the_image_knows_no_index() -> None:

@@ -86,6 +86,7 @@ def test_the_worst_harness_decides() -> None:
     assert report.gate.decision is Decision.REJECT
     assert report.findings[0].extension == "own"
     assert report.findings[0].harness == HARNESSES[1]
+    assert report.findings[0].reproduction == f"verify-ext --harness {HARNESSES[1]} own"
 
 
 @given(st.integers(min_value=0, max_value=len(WHOLE)))

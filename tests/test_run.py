@@ -214,3 +214,12 @@ def test_static_needs_no_harness(tmp_path: Path) -> None:
     results: dict[str, Any] = json.loads((tmp_path / "results.json").read_text())
     assert results["harnesses"] == []
     assert results["extensions"][0]["layers"] == {"L1": "pass", "L2": "unchecked", "L3": "unchecked"}
+
+
+def test_the_report_in_the_readme_is_what_is_printed(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    said = run("--static", "examples/broken/meeting_notes", cwd=tmp_path, expected=1).stdout
+    block = (ROOT / "README.md").read_text(encoding="utf-8").split("```text\n")[1].split("\n```")[0]
+    heading, _, findings = block.partition("\n\n")
+    assert said.startswith(heading)
+    assert findings in said

@@ -8,6 +8,7 @@ computed from them, so a run that is cut short still has a report: of what was d
 from __future__ import annotations
 
 import hashlib
+import shlex
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -252,12 +253,16 @@ def _findings(events: Sequence[Event]) -> tuple[Finding, ...]:
         if isinstance(event, TroubleFound):
             found.append(event.finding)
         elif isinstance(event, CheckResult):
-            found += [
-                replace(finding, extension=event.extension, harness=event.harness)
-                for finding in event.findings
-            ]
+            found += [_stamped(finding, event) for finding in event.findings]
     found.sort(key=_order)
     return _fingerprinted(found)
+
+
+def _stamped(finding: Finding, event: CheckResult) -> Finding:
+    """Say whom a finding is about, in which harness, and the smallest run that shows it again."""
+    how = "--static" if event.harness is None else f"--harness {event.harness}"
+    again = finding.reproduction or f"verify-ext {how} {shlex.quote(event.extension)}"
+    return replace(finding, extension=event.extension, harness=event.harness, reproduction=again)
 
 
 def _order(finding: Finding) -> tuple[str, int, str, int, int, str, str, str, str]:

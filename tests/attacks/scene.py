@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -211,9 +212,9 @@ def _hear(scene: Scene, listener: socket.socket, name: str) -> None:
 # --- the packages ------------------------------------------------------------------------------
 
 
-def lay_out(scene: Scene, attacks: Sequence[Attack], verifier: int) -> dict[str, Attack | None]:
+def lay_out(scene: Scene, attacks: Sequence[Attack], verifier: int, cache: Path) -> dict[str, Attack | None]:
     """Write all packages, victims between the attackers; return path → attack, None for a victim."""
-    targets = {**scene.targets, "pids": [verifier, *scene.targets["pids"]]}
+    targets = {**scene.targets, "cache": str(cache), "pids": [verifier, *scene.targets["pids"]]}
     made: dict[str, Attack | None] = {}
     for number, each in enumerate(attacks):
         package = _copy(scene, f"{number:03}-{each.name}")
@@ -271,7 +272,7 @@ def run(scene: Scene, attacks: Sequence[Attack], harness: str, cache: Path, *, p
         stderr=subprocess.STDOUT,
         start_new_session=True,  # an attack on its group must not meet ours
     )
-    made = lay_out(scene, attacks, verifier.pid)
+    made = lay_out(scene, attacks, verifier.pid, cache)
     broken = add_broken_victim(scene)
     environments = [each for folder in ("environments", "overlays") for each in _complete(cache / folder)]
     before = _snapshot(scene, environments)
@@ -294,6 +295,7 @@ def run(scene: Scene, attacks: Sequence[Attack], harness: str, cache: Path, *, p
         check=False,
     )
     text = said.decode("utf-8", "replace") + reported.stdout.decode("utf-8", "replace")
+    damage += [f"obeyed: {line!r}" for line in _commands(text)]
     text += Path(scene.targets["commands"][2]).read_text("utf-8")
     written = Path(output).read_text("utf-8")
     for secret in (scene.token, scene.secret):
@@ -308,6 +310,19 @@ _TRAPS = tuple(
     for folder in ("/tmp", "/var/tmp", "/dev/shm", "/run", "/etc", "/etc/cron.d", "/var/spool/cron/crontabs")
     for name in ("verify-ext-attack", "verify-ext-attack-setup", "verify-ext-attack-name")
 )
+
+
+def _commands(text: str) -> list[str]:
+    """Return the lines that a terminal or a workflow runner would obey, and that are not ours."""
+    return [
+        line[:200]
+        for line in text.split("\n")
+        if re.search(r"##\[|[\x00-\x08\x0b-\x1f\x7f]", line)
+        or (line.lstrip().startswith("::") and not _OURS.match(line))
+    ]
+
+
+_OURS = re.compile(r"::(?:error|warning|notice) (?:file=[0-9]{3}-[^,]*,line=\d+,[^:]*)?title=[^:]*::(?!FORGED)")
 
 
 def _adopt_orphans() -> None:

@@ -277,7 +277,7 @@ def _outcome(message: dict[str, Any]) -> Outcome:
     component, malformed, disturbed, unstarted = None, None, None, message.get("unstarted")
     violations: list[Violation] = []
     try:
-        for part in split_messages(message["result"]):
+        for number, part in enumerate(split_messages(message["result"])):
             if part.get("type") == "progress" and observed is None:
                 component = part.get("component") if isinstance(part.get("component"), str) else None
             elif part.get("type") == "violation" and observed is None:
@@ -288,7 +288,7 @@ def _outcome(message: dict[str, Any]) -> Outcome:
                 observed, imported = _result(part)
             elif part.get("type") == "failed" and observed is None:
                 disturbed = str(part.get("problem"))
-            elif part.get("type") == "unstarted" and component is None and observed is None:
+            elif part.get("type") == "unstarted" and number == 0:  # later it would be the extension's word
                 unstarted = str(part.get("problem"))
             else:
                 raise WireError("a message out of order")

@@ -267,6 +267,31 @@ def takes_the_result_away(package: Path) -> None:
     )
 
 
+@attack(MALFORMED)
+def start_that_failed(package: Path) -> None:
+    """Says, when its own code already runs, that the job could not be started, which is nobody's fault. It is its own."""
+    _forge(
+        package,
+        """
+        say(json.dumps({"type": "unstarted", "problem": "no process could be made"}).encode())
+        os._exit(0)
+        """,
+    )
+
+
+@attack(MALFORMED)
+def start_that_failed_while_loading(package: Path) -> None:
+    """The same in the second job, which is at work on no component. It is its own fault there too."""
+    _forge(
+        package,
+        """
+        if in_load():
+            say(json.dumps({"type": "unstarted", "problem": "no process could be made"}).encode())
+            os._exit(0)
+        """,
+    )
+
+
 @attack("extension_crashed/job-disturbed")
 def failure_in_our_name(package: Path) -> None:
     """Says that the job itself failed, so that verify-ext would be blamed. The package is."""

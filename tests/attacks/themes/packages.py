@@ -31,31 +31,31 @@ def link_to_the_workspace(package: Path) -> None:
     _link(package, "data/neighbour.py", "../../../neighbour/verify_ext_canary/tools/canary_tool.py")
 
 
-@attack("manifest_invalid/unreadable", OUTSIDE)
+@attack("manifest_invalid/manifest-missing", OUTSIDE)
 def manifest_that_is_a_link(package: Path) -> None:
     """The manifest is a link to the verifier's environment, where the token is. It is not read."""
     _link(package, MANIFEST, "/proc/self/environ")
 
 
-@attack("skill_manifest_invalid/unreadable", OUTSIDE)
+@attack(OUTSIDE)
 def skill_that_is_a_link(package: Path) -> None:
     """SKILL.md is a link to the verifier's environment. It is not read."""
     _link(package, SKILL, "/proc/self/environ")
 
 
-@attack("manifest_invalid/requirements-unreadable", OUTSIDE)
+@attack(OUTSIDE)
 def requirements_that_are_a_link(package: Path) -> None:
     """requirements.txt is a link to a secret, whose lines a report would quote. It is not read."""
     _link(package, "requirements.txt", "/proc/self/environ")
 
 
-@attack(OUTSIDE, "module_import_failed/module-file-missing")
+@attack(OUTSIDE)
 def module_that_is_a_link(package: Path) -> None:
     """The tool's module is a link to a file outside. It is neither read nor imported."""
     _link(package, TOOL, "/etc/passwd")
 
 
-@attack("manifest_invalid/file-missing")
+@attack("manifest_invalid/skills-dir-missing")
 def pipes_in_the_package(package: Path) -> None:
     """A pipe where a file is expected: whoever opens it waits for ever. Nobody opens it."""
     (package / SKILL).unlink()
@@ -64,14 +64,14 @@ def pipes_in_the_package(package: Path) -> None:
     os.mkfifo(package / "data")
 
 
-@attack("requirements")
+@attack("manifest_invalid/requirements-option", "manifest_invalid/requirements-path")
 def requirement_that_runs_a_program(package: Path) -> None:
     """requirements.txt asks for an editable install, whose setup.py would run outside the jail. It never runs."""
     (package / "requirements.txt").write_text("-e ./trap\n./trap\n")
     _trap(package)
 
 
-@attack("requirements")
+@attack("manifest_invalid/requirements-option", "manifest_invalid/requirements-url")
 def requirement_that_names_an_index(package: Path) -> None:
     """requirements.txt sends the installer to another index and to addresses. Nobody asks there."""
     (package / "requirements.txt").write_text(
@@ -98,9 +98,12 @@ def files_that_python_runs_by_name(package: Path) -> None:
 
 @attack()
 def folder_that_is_named_as_the_harness(package: Path) -> None:
-    """A folder named openjiuwen with another harness in it. The real one is used."""
+    """A folder named openjiuwen with another harness in it, and its own dist-info. The real one is used."""
     (package / "openjiuwen").mkdir()
-    (package / "openjiuwen/__init__.py").write_text("raise SystemExit('the wrong harness')\n")
+    for name in ("core", "harness", "extensions"):  # without __init__.py, which 0.1.16 runs in any folder
+        (package / f"openjiuwen/{name}.py").write_text("raise SystemExit('the wrong harness')\n")
+    (package / "openjiuwen-99.dist-info").mkdir()
+    (package / "openjiuwen-99.dist-info/METADATA").write_text("Name: openjiuwen\nVersion: 99\n")
 
 
 @attack("manifest_invalid/bytecode-shipped")
@@ -117,21 +120,21 @@ def bytecode_that_differs_from_its_source(package: Path) -> None:
         (cache / f"canary_tool.cpython-{version}.pyc").write_bytes(data)
 
 
-@attack("manifest_invalid/syntax")
+@attack("manifest_invalid/unknown-key")
 def bomb_of_aliases(package: Path) -> None:
-    """A manifest that says the same a billion times with a few bytes. It is refused in no time."""
+    """A manifest that says the same a billion times with a few bytes. It is read in no time."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     (package / MANIFEST).write_text("\n".join(lines) + "\n" + (package / MANIFEST).read_text())
 
 
-@attack("manifest_invalid/syntax")
+@attack("manifest_invalid/yaml-syntax")
 def manifest_nested_without_end(package: Path) -> None:
     """A manifest of brackets, to exhaust the reader's stack. It is refused."""
     (package / MANIFEST).write_text("a: " + "[" * 100_000 + "]" * 100_000)
 
 
-@attack("module_import_failed/syntax")
+@attack("module_import_failed/syntax-error")
 def module_nested_without_end(package: Path) -> None:
     """A module that the compiler itself dies of. It is refused without a crash."""
     run_code(package, "x = " + "(" * 5000 + ")" * 5000)
@@ -153,26 +156,26 @@ def file_that_is_all_hole(package: Path) -> None:
         stream.truncate(1 << 40)
 
 
-@attack("entry")
+@attack("manifest_invalid/module-outside-extension")
 def module_outside_the_package(package: Path) -> None:
     """The manifest names a module of Python that does something when it is called. It is not imported."""
     replace(package / MANIFEST, "openjiuwen.extensions.harness.verify_ext_canary.tools.canary_tool", "os")
 
 
-@attack("entry")
+@attack("manifest_invalid/module-name", "manifest_invalid/skills-dir-outside")
 def module_above_the_package(package: Path) -> None:
     """The manifest names paths above the package: a module and a folder of skills. Neither is used."""
     replace(package / MANIFEST, "verify_ext_canary.tools.canary_tool", "verify_ext_canary....neighbour")
     replace(package / MANIFEST, "- skills", "- ../../neighbour/verify_ext_canary/skills")
 
 
-@attack("schema")
+@attack("class_init_failed/input-params-invalid-schema")
 def parameters_that_break_the_judge(package: Path) -> None:
     """A tool's parameters name a dialect that is a list, and patterns that never end. They are no schema."""
     replace(package / TOOL, '"type": "object",', '"type": "object", "$schema": ["x"], "$ref": 3,')
 
 
-@attack("schema")
+@attack("extension_crashed/malformed-result")
 def parameters_nested_deeply(package: Path) -> None:
     """A tool's parameters nest three hundred deep, beyond any reader's stack. They are refused, and nobody crashes."""
     run_code(

@@ -204,7 +204,7 @@ def many_who_stay(package: Path) -> None:
                 for _ in range(200):
                     if os.fork():
                         os._exit(0)
-                    time.sleep(0.02)
+                    time.sleep(0.2)
                 os._exit(0)
         """,
     )

@@ -33,7 +33,7 @@ def environment_of_the_harness(package: Path) -> None:
         """
         import openjiuwen, sysconfig
         site = sysconfig.get_paths()["purelib"]
-        for path in (f"{site}/zz_attack.pth", f"{site}/sitecustomize.py", openjiuwen.__file__, os.__file__):
+        for path in (f"{site}/zz_attack.pth", TARGETS["cache"] + "/environments/x", TARGETS["cache"] + "/overlays/x", f"{site}/sitecustomize.py", openjiuwen.__file__, os.__file__):
             attempt(write, path)
         attempt(os.unlink, openjiuwen.__file__)
         attempt(os.rename, os.path.dirname(openjiuwen.__file__), f"{site}/gone")
