@@ -1,7 +1,7 @@
 """Runs the attacks where it is started and records what came of them.
 
-`python -m tests.attacks.record --place NAME [--only ATTACK …]` writes recorded/NAME.json beside
-this file. Needs no pytest, so that it also runs in the image.
+`python -m tests.attacks.record [--only ATTACK …] [--write FILE]`; the recorded places are in
+recorded/. Needs no pytest, so that it also runs in the image.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from tests.attacks.scene import Run, findings_of, open_scene, run
 from verify_ext.config import default_cache
 
 HARNESSES = {"labels": "openjiuwen==0.1.16", "records": "openjiuwen==0.1.19.post2"}
-RECORDED = Path(__file__).with_name("recorded")
 
 
 def outcome(done: Run) -> dict[str, Any]:
@@ -33,7 +32,7 @@ def outcome(done: Run) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.attacks.record")
-    parser.add_argument("--place", help="record under this name; otherwise it is only printed")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="record here; otherwise it is only printed")
     parser.add_argument("--only", nargs="*", default=[], metavar="ATTACK")
     parser.add_argument("--contract", choices=sorted(HARNESSES), action="append")
     parsed = parser.parse_args()
@@ -45,9 +44,8 @@ def main() -> int:
             done = run(scene, chosen, HARNESSES[contract], default_cache().resolve())
             recorded[contract] = outcome(done)
             wrong += _show(contract, done)
-    if parsed.place:
-        RECORDED.mkdir(exist_ok=True)
-        (RECORDED / f"{parsed.place}.json").write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    if parsed.write:
+        parsed.write.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return 1 if wrong else 0
 
 

@@ -28,9 +28,8 @@ from typing import Any
 
 from tests.attacks.catalogue import Attack
 from tests.mutations.edit import replace
+from verify_ext.harness.ready import CANARY_ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-CANARY = ROOT / "src/verify_ext/harness/canary/verify_ext_canary"
 MEANS = Path(__file__).with_name("means.py")
 TIMEOUT_S = 15
 VICTIMS_EVERY = 4
@@ -231,7 +230,7 @@ def lay_out(scene: Scene, attacks: Sequence[Attack], verifier: int, cache: Path)
 
 
 def _copy(scene: Scene, name: str) -> Path:
-    return Path(shutil.copytree(CANARY, scene.workspace / name / CANARY.name, ignore=shutil.ignore_patterns("*.pyc")))
+    return Path(shutil.copytree(CANARY_ROOT, scene.workspace / name / CANARY_ROOT.name, ignore=shutil.ignore_patterns("*.pyc")))
 
 
 def add_broken_victim(scene: Scene) -> str:
@@ -383,7 +382,7 @@ def _victims_blamed(results: dict[str, Any], made: dict[str, Attack | None], bro
     found = {each["path"].partition("/")[0]: each["layers"] for each in results["extensions"]}
     passed = {"L1": "pass", "L2": "pass", "L3": "unchecked"}
     blamed = [f"{name}: {found.get(name)}" for name, each in made.items() if each is None and found.get(name) != passed]
-    ids = [f"{each['code']}/{each['rule']}" for each in results["findings"] if each["extension"] == f"{broken}/{CANARY.name}"]
+    ids = [f"{each['code']}/{each['rule']}" for each in results["findings"] if each["extension"] == f"{broken}/{CANARY_ROOT.name}"]
     if ids != ["manifest_invalid/schema-version"]:
         blamed.append(f"the static findings of {broken}: {ids}")
     blamed += [f"about the run: {each['code']}: {each['message']}" for each in results["findings"] if each["extension"] is None]
@@ -392,5 +391,5 @@ def _victims_blamed(results: dict[str, Any], made: dict[str, Attack | None], bro
 
 def findings_of(done: Run, name: str) -> tuple[str, ...]:
     """Return the rules that a package broke in a run, each once; notices are left out."""
-    mine = [each for each in done.results["findings"] if each["extension"] == f"{name}/{CANARY.name}" and each["severity"] != "notice"]
+    mine = [each for each in done.results["findings"] if each["extension"] == f"{name}/{CANARY_ROOT.name}" and each["severity"] != "notice"]
     return tuple(sorted({f"{each['code']}/{each['rule']}" for each in mine}))
