@@ -62,7 +62,9 @@ def attacks() -> tuple[Attack, ...]:
 def _collect() -> Iterator[Attack]:
     for info in pkgutil.iter_modules(themes.__path__):
         module = importlib.import_module(f"{themes.__name__}.{info.name}")
-        functions = [each for _, each in inspect.getmembers(module, inspect.isfunction) if hasattr(each, _RULES)]
+        functions = [
+            each for _, each in inspect.getmembers(module, inspect.isfunction) if hasattr(each, _RULES)
+        ]
         for strike in sorted(functions, key=lambda function: function.__code__.co_firstlineno):
             findings, limit = getattr(strike, _RULES)
             name = strike.__name__.replace("_", "-")

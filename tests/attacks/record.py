@@ -26,13 +26,17 @@ def outcome(done: Run) -> dict[str, Any]:
         "protections": done.results["protections"],
         "seconds": round(done.seconds),
         "damage": list(done.damage),
-        "found": {each.name: list(findings_of(done, name)) for name, each in done.made.items() if each is not None},
+        "found": {
+            each.name: list(findings_of(done, name)) for name, each in done.made.items() if each is not None
+        },
     }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.attacks.record")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="record here; otherwise it is only printed")
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="record here; otherwise it is only printed"
+    )
     parser.add_argument("--only", nargs="*", default=[], metavar="ATTACK")
     parser.add_argument("--contract", choices=sorted(HARNESSES), action="append")
     parsed = parser.parse_args()
@@ -40,7 +44,10 @@ def main() -> int:
     recorded: dict[str, Any] = {}
     wrong = 0
     for contract in parsed.contract or sorted(HARNESSES):
-        with tempfile.TemporaryDirectory(prefix="verify-ext-attacks-") as name, open_scene(Path(name)) as scene:
+        with (
+            tempfile.TemporaryDirectory(prefix="verify-ext-attacks-") as name,
+            open_scene(Path(name)) as scene,
+        ):
             done = run(scene, chosen, HARNESSES[contract], default_cache().resolve())
             recorded[contract] = outcome(done)
             wrong += _show(contract, done)
@@ -54,7 +61,9 @@ def _show(contract: str, done: Run) -> int:
     wrong = list(done.damage)
     for name, each in done.made.items():
         if each is not None and findings_of(done, name) != each.findings:
-            wrong.append(f"{each.theme}/{each.name}: expected {list(each.findings)}, found {list(findings_of(done, name))}")
+            wrong.append(
+                f"{each.theme}/{each.name}: expected {list(each.findings)}, found {list(findings_of(done, name))}"
+            )
             said = [
                 f"    {finding['severity']} {finding['message'][:300]!r}"
                 for finding in done.results["findings"]

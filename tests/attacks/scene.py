@@ -60,7 +60,9 @@ class Scene:
 
     def environment(self, cache: Path) -> dict[str, str]:
         """Return the variables of a workflow's step, tokens and all."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "ACTIONS_"))}
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "ACTIONS_"))
+        }
         return {
             **kept,
             "HOME": str(self.folder / "home"),
@@ -148,13 +150,23 @@ def _decoy_harmed(decoy: subprocess.Popen[str]) -> list[str]:
     if decoy.poll() is not None:
         return ["the decoy was ended"]
     state = next(
-        line for line in Path(f"/proc/{decoy.pid}/status").read_text().splitlines() if line.startswith("State")
+        line
+        for line in Path(f"/proc/{decoy.pid}/status").read_text().splitlines()
+        if line.startswith("State")
     )
     return ["the decoy was stopped"] if "T" in state.split()[1] else []
 
 
 def _write_files(scene: Scene) -> None:
-    for name in ("home/.ssh", "commands", "results", "sockets", "workspace", "temporary", "temporary-of-others"):
+    for name in (
+        "home/.ssh",
+        "commands",
+        "results",
+        "sockets",
+        "workspace",
+        "temporary",
+        "temporary-of-others",
+    ):
         (scene.folder / name).mkdir(parents=True)
     for name in ("home/.ssh/id_ed25519", "home/.bashrc", "home/.crontab", "temporary-of-others/file"):
         (scene.folder / name).write_text(f"{scene.secret}\n")
@@ -230,7 +242,11 @@ def lay_out(scene: Scene, attacks: Sequence[Attack], verifier: int, cache: Path)
 
 
 def _copy(scene: Scene, name: str) -> Path:
-    return Path(shutil.copytree(CANARY_ROOT, scene.workspace / name / CANARY_ROOT.name, ignore=shutil.ignore_patterns("*.pyc")))
+    return Path(
+        shutil.copytree(
+            CANARY_ROOT, scene.workspace / name / CANARY_ROOT.name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    )
 
 
 def add_broken_victim(scene: Scene) -> str:
@@ -254,12 +270,24 @@ class Run:
     seconds: float
 
 
-def run(scene: Scene, attacks: Sequence[Attack], harness: str, cache: Path, *, python: str = sys.executable) -> Run:
+def run(
+    scene: Scene, attacks: Sequence[Attack], harness: str, cache: Path, *, python: str = sys.executable
+) -> Run:
     """Verify a workspace of attackers and victims, report on it, and look at what is left."""
     _adopt_orphans()
     environment = scene.environment(cache)
     output = scene.targets["results"]
-    arguments = ["-m", "verify_ext", "verify", "--harness", harness, "--timeout", str(TIMEOUT_S), "--output", output]
+    arguments = [
+        "-m",
+        "verify_ext",
+        "verify",
+        "--harness",
+        harness,
+        "--timeout",
+        str(TIMEOUT_S),
+        "--output",
+        output,
+    ]
     started = time.monotonic()
     # Waits for its packages, which are to know its process id.
     verifier = subprocess.Popen(
@@ -284,7 +312,9 @@ def run(scene: Scene, attacks: Sequence[Attack], harness: str, cache: Path, *, p
     damage += _changes(before, _snapshot(scene, environments))
     damage += [f"{path} was made" for path in _TRAPS if os.path.lexists(path)]
     if not os.path.exists(output):
-        raise AssertionError(f"no results (exit {verifier.returncode}):\n" + said.decode("utf-8", "replace")[-6000:])
+        raise AssertionError(
+            f"no results (exit {verifier.returncode}):\n" + said.decode("utf-8", "replace")[-6000:]
+        )
     reported = subprocess.run(
         [python, "-m", "verify_ext", "report", output],
         env=environment,
@@ -298,7 +328,11 @@ def run(scene: Scene, attacks: Sequence[Attack], harness: str, cache: Path, *, p
     text += Path(scene.targets["commands"][2]).read_text("utf-8")
     written = Path(output).read_text("utf-8")
     for secret in (scene.token, scene.secret):
-        damage += [f"a secret is in {name}" for name, data in (("the output", text), ("results.json", written)) if secret in data]
+        damage += [
+            f"a secret is in {name}"
+            for name, data in (("the output", text), ("results.json", written))
+            if secret in data
+        ]
     results = json.loads(written)
     damage += _victims_blamed(results, made, broken)
     return Run(results, text, made, tuple(damage), time.monotonic() - started)
@@ -321,7 +355,9 @@ def _commands(text: str) -> list[str]:
     ]
 
 
-_OURS = re.compile(r"::(?:error|warning|notice) (?:file=[0-9]{3}-[^,]*,line=\d+,[^:]*)?title=[^:]*::(?!FORGED)")
+_OURS = re.compile(
+    r"::(?:error|warning|notice) (?:file=[0-9]{3}-[^,]*,line=\d+,[^:]*)?title=[^:]*::(?!FORGED)"
+)
 
 
 def _adopt_orphans() -> None:
@@ -344,7 +380,9 @@ def _complete(folder: Path) -> list[Path]:
 
 def _snapshot(scene: Scene, environments: Sequence[Path]) -> dict[str, tuple[int, ...]]:
     """Return what may not change, with everything about it but the time of the last reading."""
-    places = [scene.folder / name for name in ("home", "commands", "workspace", "sockets", "temporary-of-others")]
+    places = [
+        scene.folder / name for name in ("home", "commands", "workspace", "sockets", "temporary-of-others")
+    ]
     found = {}
     for path in (*_all_below([*places, *environments]), *_SYSTEM):
         try:
@@ -358,7 +396,15 @@ def _snapshot(scene: Scene, environments: Sequence[Path]) -> dict[str, tuple[int
     return found
 
 
-_SYSTEM = ("/etc", "/etc/passwd", "/etc/shadow", "/bin/sh", "/usr/bin/env", "/etc/cron.d", os.path.realpath(sys.executable))
+_SYSTEM = (
+    "/etc",
+    "/etc/passwd",
+    "/etc/shadow",
+    "/bin/sh",
+    "/usr/bin/env",
+    "/etc/cron.d",
+    os.path.realpath(sys.executable),
+)
 
 
 def _all_below(folders: Iterable[Path]) -> Iterator[bytes]:
@@ -381,15 +427,31 @@ def _changes(before: dict[str, tuple[int, ...]], after: dict[str, tuple[int, ...
 def _victims_blamed(results: dict[str, Any], made: dict[str, Attack | None], broken: str) -> list[str]:
     found = {each["path"].partition("/")[0]: each["layers"] for each in results["extensions"]}
     passed = {"L1": "pass", "L2": "pass", "L3": "unchecked"}
-    blamed = [f"{name}: {found.get(name)}" for name, each in made.items() if each is None and found.get(name) != passed]
-    ids = [f"{each['code']}/{each['rule']}" for each in results["findings"] if each["extension"] == f"{broken}/{CANARY_ROOT.name}"]
+    blamed = [
+        f"{name}: {found.get(name)}"
+        for name, each in made.items()
+        if each is None and found.get(name) != passed
+    ]
+    ids = [
+        f"{each['code']}/{each['rule']}"
+        for each in results["findings"]
+        if each["extension"] == f"{broken}/{CANARY_ROOT.name}"
+    ]
     if ids != ["manifest_invalid/schema-version"]:
         blamed.append(f"the static findings of {broken}: {ids}")
-    blamed += [f"about the run: {each['code']}: {each['message']}" for each in results["findings"] if each["extension"] is None]
+    blamed += [
+        f"about the run: {each['code']}: {each['message']}"
+        for each in results["findings"]
+        if each["extension"] is None
+    ]
     return blamed
 
 
 def findings_of(done: Run, name: str) -> tuple[str, ...]:
     """Return the rules that a package broke in a run, each once; notices are left out."""
-    mine = [each for each in done.results["findings"] if each["extension"] == f"{name}/{CANARY_ROOT.name}" and each["severity"] != "notice"]
+    mine = [
+        each
+        for each in done.results["findings"]
+        if each["extension"] == f"{name}/{CANARY_ROOT.name}" and each["severity"] != "notice"
+    ]
     return tuple(sorted({f"{each['code']}/{each['rule']}" for each in mine}))

@@ -114,7 +114,7 @@ def length_in_other_digits(package: Path) -> None:
 @attack(MALFORMED)
 def not_json(package: Path) -> None:
     """A frame that is not JSON. Not a result."""
-    _forge(package, 'say(b"{\'type\': 1}")\nos._exit(0)')
+    _forge(package, "say(b\"{'type': 1}\")\nos._exit(0)")
 
 
 @attack(MALFORMED)
@@ -126,7 +126,10 @@ def not_an_object(package: Path) -> None:
 @attack(MALFORMED)
 def nested_without_end(package: Path) -> None:
     """A hundred thousand lists in each other, to exhaust the reader's stack. Not a result."""
-    _forge(package, 'say(b\'{"type": "result", "observed": {"components": \' + b"[" * 100000 + b"]" * 100000 + b"}}")\nos._exit(0)')
+    _forge(
+        package,
+        'say(b\'{"type": "result", "observed": {"components": \' + b"[" * 100000 + b"]" * 100000 + b"}}")\nos._exit(0)',
+    )
 
 
 @attack(MALFORMED)

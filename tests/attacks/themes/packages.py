@@ -90,7 +90,15 @@ def _trap(package: Path) -> None:
 def files_that_python_runs_by_name(package: Path) -> None:
     """sitecustomize, usercustomize, conftest, .pth, setup.py: files that run because of their name. None runs."""
     code = "open('/tmp/verify-ext-attack-name', 'w').write('ran')\nraise SystemExit(3)\n"
-    for name in ("sitecustomize.py", "usercustomize.py", "conftest.py", "setup.py", "json.py", "os.py", "yaml.py"):
+    for name in (
+        "sitecustomize.py",
+        "usercustomize.py",
+        "conftest.py",
+        "setup.py",
+        "json.py",
+        "os.py",
+        "yaml.py",
+    ):
         (package / name).write_text(code)
     (package / "evil.pth").write_text(f"import sys; {code.splitlines()[0]}\n")
     (package / "pyvenv.cfg").write_text("home = /tmp\n")

@@ -155,7 +155,9 @@ def one_huge_file(package: Path) -> None:
 @attack("resource_limit_exceeded/output")
 def log_flood(package: Path) -> None:
     """Prints without end, on both streams. It is ended, and little of it kept."""
-    run_code(package, 'while True:\n    os.write(1, b"flood\\n" * 20000)\n    os.write(2, b"flood\\n" * 20000)')
+    run_code(
+        package, 'while True:\n    os.write(1, b"flood\\n" * 20000)\n    os.write(2, b"flood\\n" * 20000)'
+    )
 
 
 @attack("resource_limit_exceeded/result")

@@ -64,7 +64,14 @@ def names_of_files(package: Path) -> None:
     """Files and folders whose names hold line breaks, commands and invalid UTF-8. They are quoted, not obeyed."""
     import os
 
-    for name in (b"a\n::error::FORGED", b"##[error]FORGED", b"\xff\xfe.py", b"\x1b[2J.txt", b"n" * 255, b"|`<b>@x"):
+    for name in (
+        b"a\n::error::FORGED",
+        b"##[error]FORGED",
+        b"\xff\xfe.py",
+        b"\x1b[2J.txt",
+        b"n" * 255,
+        b"|`<b>@x",
+    ):
         with open(os.path.join(os.fsencode(package), name), "wb") as stream:
             stream.write(b"x = 1\n")
     broken = os.path.join(os.fsencode(package), b"link\n::error::FORGED")
