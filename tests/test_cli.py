@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,30 @@ def test_an_output_that_cannot_be_written_is_said_before_the_work(tmp_path: Path
     done = run("--static", GOOD, "--output", "no/such/folder/results.json", cwd=tmp_path, expected=EXIT_USAGE)
     assert "cannot write" in done.stderr
     assert "deck_maker" not in done.stdout
+
+
+@pytest.mark.parametrize("output", [".", "", "link", "pipe", "x" * 300, "file/below"])
+def test_an_output_that_is_no_file_is_left_alone(output: str, tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("precious")
+    (tmp_path / "file").write_text("precious")
+    (tmp_path / "link").symlink_to("target")
+    os.mkfifo(tmp_path / "pipe")
+    run("--static", GOOD, "--output", output, cwd=tmp_path, expected=EXIT_USAGE)
+    assert (tmp_path / "target").read_text() == (tmp_path / "file").read_text() == "precious"
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_code_of_the_current_folder_is_not_run(tmp_path: Path) -> None:
+    (tmp_path / "yaml.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')")
+    run("--static", GOOD, cwd=tmp_path, expected=EXIT_ALLOWED)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_any_name_can_be_shown_in_any_encoding(tmp_path: Path) -> None:
+    shutil.copytree(GOOD / "deck_maker", tmp_path / "演示")
+    command = f'PYTHONIOENCODING=ascii "{sys.executable}" -m verify_ext --static "演示"'
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == EXIT_REJECTED, done.stderr
 
 
 def test_an_old_result_does_not_survive_a_run_that_dies(tmp_path: Path) -> None:

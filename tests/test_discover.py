@@ -107,6 +107,37 @@ def test_a_manifest_may_be_named_itself(tmp_path: Path) -> None:
     assert [each.path for each in found(tmp_path, tmp_path / "own" / MANIFEST)] == ["own"]
 
 
+def test_a_repository_in_the_repository_is_walked(tmp_path: Path) -> None:
+    init(tmp_path)
+    make(tmp_path / "own")
+    inner = tmp_path / "vendor"
+    init(inner)
+    make(inner / "pkg")
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for command in (("add", "."), (*author, "commit", "--quiet", "--message=first")):
+        subprocess.run(["git", "-C", inner, *command], check=True)
+    subprocess.run(["git", "-C", tmp_path, "-c", "advice.addEmbeddedRepo=false", "add", "."], check=True)
+    assert [each.path for each in found(tmp_path)] == ["own", "vendor/pkg"]
+    assert [each.path for each in found(tmp_path, tmp_path / "vendor")] == ["vendor/pkg"]
+
+
+def test_what_git_knows_is_not_followed_out_of_the_repo(tmp_path: Path) -> None:
+    repo = tmp_path / "repo"
+    init(repo)
+    make(repo / "own")
+    subprocess.run(["git", "-C", repo, "add", "."], check=True)
+    (repo / "own").rename(tmp_path / "elsewhere")
+    (repo / "own").symlink_to(tmp_path / "elsewhere")
+    assert found(repo) == ()
+
+
+def test_a_repo_cannot_claim_to_be_elsewhere(tmp_path: Path) -> None:
+    init(tmp_path)
+    make(tmp_path / "own")
+    subprocess.run(["git", "-C", tmp_path, "config", "core.worktree", "/usr"], check=True)
+    assert find_repo([tmp_path / "own"]) == tmp_path / "own"
+
+
 def test_a_path_is_no_pattern(tmp_path: Path) -> None:
     init(tmp_path)
     make(tmp_path / "a*")

@@ -184,8 +184,8 @@ def test_requirements_are_plain_and_normalised(package: Path) -> None:
         "lxml>=5",
         "PyYAML",
     )
-    assert result.requirements_location is not None
-    assert result.requirements_location.line == 3
+    assert len(result.requirement_locations) == len(result.requirements)
+    assert result.requirement_locations[0].line == 3
 
 
 def test_nothing_of_a_line_that_is_not_plain_is_required(package: Path) -> None:

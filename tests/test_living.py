@@ -71,6 +71,14 @@ def test_skill_folders_may_be_written_in_any_way(living: Living, good_package: P
     assert [each.id for each in living.findings(good_package)] == []
 
 
+def test_a_skill_folder_may_be_a_link(living: Living, good_package: Path) -> None:
+    (good_package / "skills").rename(good_package / "kept")
+    (good_package / "skills").symlink_to("kept")
+    report = living.report(good_package)
+    assert [each.id for each in report.findings if each.severity is Severity.ERROR] == []
+    assert report.extensions[0].layers[Layer.L2] is Verdict.PASS
+
+
 def test_a_skill_folder_named_itself(living: Living, good_package: Path) -> None:
     replace(good_package / "harness_config.yaml", "      - skills\n", "      - skills/deck-writing\n")
     errors = [each.id for each in living.findings(good_package) if each.severity is Severity.ERROR]

@@ -66,7 +66,6 @@ def test_a_rule_is_explained() -> None:
         "  severity  warning\n"
         "  layer     L1\n"
         "  source    seed, L1\n"
-        "  suppress  by the name manifest_invalid/schema-version, or manifest_invalid for all of its rules\n"
     )
 
 

@@ -49,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the end
+        # Whatever an extension is called can be shown, in whatever encoding.
+        getattr(sys, name).reconfigure(errors="backslashreplace")
     try:
         code = run(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
@@ -160,16 +162,24 @@ def _options(parsed: argparse.Namespace, *, offline: bool) -> Options:
 
     return Options(
         paths=tuple(parsed.paths) or (Path("."),),
-        repo=parsed.repo.resolve() if parsed.repo else None,
+        repo=_resolved(parsed.repo) if parsed.repo else None,
         harnesses=tuple(parsed.harness),
         harness_python=parsed.harness_python,
         static=getattr(parsed, "static", False),
         offline=offline,
-        cache=(parsed.cache or default_cache()).resolve(),
+        cache=_resolved(parsed.cache or default_cache()),
         limits=Limits(deadline_s=getattr(parsed, "timeout", 60.0)),
         allow_empty=getattr(parsed, "allow_empty", False),
         require_protections=getattr(parsed, "require_protections", False),
     )
+
+
+def _resolved(path: Path) -> Path:
+    """Return a path without links; one that leads in a circle as it is, for whoever opens it to refuse."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()
 
 
 def _run(parsed: argparse.Namespace) -> int:
@@ -189,7 +199,6 @@ def _verified(parsed: argparse.Namespace, send: Callable[[Report], None], *, off
 
     try:
         if parsed.output:  # known before the work is done; and nobody takes an old file for a new one
-            parsed.output.unlink(missing_ok=True)
             _write(parsed.output, "")
             parsed.output.unlink()
         report = _recorded(verify, _options(parsed, offline=offline))
@@ -210,13 +219,17 @@ class OutputError(Exception):
 
 def _write(path: Path, text: str) -> None:
     """Write a whole file or none. Raises OutputError."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise OutputError(f"cannot write {path}: {error.strerror}") from None
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise OutputError(f"cannot write {path}: it is there already, and no regular file")
+        draft = path.with_name(f".verify-ext-{os.getpid()}")
+        try:
+            draft.write_text(text, encoding="utf-8")
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a path without a name
+        raise OutputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _prepare(parsed: argparse.Namespace) -> int:
@@ -262,6 +275,8 @@ def _cancellable() -> Iterator[None]:
     def cancel(number: int, _: object) -> None:
         for each in before:
             signal.signal(each, signal.SIG_DFL)
+        with contextlib.suppress(OSError, ValueError):
+            print("verify-ext: cancelling; what is done is reported", file=sys.stderr, flush=True)
         raise Cancelled(number)
 
     before = {number: signal.signal(number, cancel) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -279,7 +294,8 @@ def _report(parsed: argparse.Namespace) -> int:
     from verify_ext.source import SourceError, read_source
 
     try:
-        source = read_source(parsed.results, str(parsed.results), limit=results.LIMIT_BYTES)
+        # The operator's own path may be a link; strangers' files are never followed.
+        source = read_source(_resolved(parsed.results), str(parsed.results), limit=results.LIMIT_BYTES)
         report = results.load(source.text)
         problem = contradiction(report)
         if problem is not None:

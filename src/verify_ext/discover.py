@@ -71,12 +71,12 @@ class Found:
 
 def find_repo(paths: Sequence[Path]) -> Path:
     """Return the repository that the paths are in: git's root of the first one, else what holds all."""
-    first = next((path for path in paths if _exists(path)), Path.cwd())
+    first = next((path for path in paths if _exists(path)), Path("."))
     folder = (first if first.is_dir() else first.parent).resolve()
     top = git.top_level(folder)
-    if top is not None:
+    if top is not None and folder.is_relative_to(top.resolve()):  # a checkout can claim another one
         return top.resolve()
-    here = Path.cwd().resolve()
+    here = Path(".").resolve() if _exists(Path(".")) else folder
     return here if folder.is_relative_to(here) else folder
 
 
@@ -138,8 +138,28 @@ def _files(repo: Path, below: str) -> tuple[list[str], bool]:
         kept = (
             name for name in listed if SKIPPED_FOLDERS.isdisjoint(name.split("/")[:-1]) or _is_cache(name)
         )
-        return [name for name in kept if _counts(repo / name)], True
+        links = _Links(repo)
+        files = {name for name in kept if not links.lead_to(name) and _counts(repo / name)}
+        for name in listed:  # a repository in the repository: git lists its folder and nothing below
+            if (repo / name).is_dir() and not (repo / name).is_symlink():
+                files.update(_walk(repo, name))
+        return sorted(files), True
     return sorted(_walk(repo, below)), False
+
+
+class _Links:
+    """Which folders of a repo are links: what is reached through one is not of the repo."""
+
+    def __init__(self, repo: Path) -> None:
+        self._repo = repo
+        self._known: dict[str, bool] = {"": False}
+
+    def lead_to(self, name: str) -> bool:
+        """Return whether a folder above a file is a link."""
+        folder = name.rpartition("/")[0]
+        if folder not in self._known:
+            self._known[folder] = self.lead_to(folder) or (self._repo / folder).is_symlink()
+        return self._known[folder]
 
 
 def _is_cache(name: str) -> bool:

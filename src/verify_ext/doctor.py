@@ -22,7 +22,8 @@ from verify_ext.scratch import scratch_folder
 
 _PARTS = {
     "no_new_privs": "a program that an extension starts could gain rights",
-    "uid": "jobs run as the same user as the verifier; only Landlock keeps them from its files and processes",
+    "uid": "jobs run as the same user as the verifier; only Landlock keeps them from its files and processes."
+    " As root, use an interpreter and a cache that other users can reach (--cache, or Python from the system)",
     "landlock": "jobs can read and write what this user can; use a kernel with Landlock (5.13, better 6.12)",
     "seccomp": "jobs can use the network and inspect processes",
 }

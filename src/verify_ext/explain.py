@@ -73,7 +73,6 @@ def _rule_text(rule: Rule) -> str:
         f"  severity  {rule.severity}",
         f"  layer     {rule.layer or 'none: it is about the run'}",
         f"  source    {rule.source}",
-        f"  suppress  by the name {rule.id}, or {rule.code.name} for all of its rules",
     ]
     return "\n".join(lines) + "\n"
 
@@ -86,7 +85,7 @@ _PREFACE = """\
 # Codes and rules
 
 A *code* says whose fault a finding is, and never changes. A *rule* is the exact thing under a
-code. Findings are named `code/rule`; suppress by either name. `verify-ext explain NAME` shows
+code. Findings are named `code/rule`. `verify-ext explain NAME` shows
 the same in a terminal. Words in braces are filled in at the place that is wrong.
 """
 

@@ -173,8 +173,8 @@ class Checked:
     components: tuple[Declared, ...] = ()
     requirements: tuple[str, ...] = ()
     """Plain requirement lines (PEP 508), for the environment that the extension needs."""
-    requirements_location: Location | None = None
-    """Where the first of them stands."""
+    requirement_locations: tuple[Location, ...] = ()
+    """Where each of them stands."""
     location: Location
     """Where the extension as a whole is blamed: the manifest."""
 

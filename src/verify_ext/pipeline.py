@@ -8,7 +8,7 @@ harness brings an environment in which they run.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -71,6 +71,7 @@ def prepare(options: Options, log: EventLog) -> None:
     for finding in (*found.findings, *troubles):
         log.append(TroubleFound(finding=finding))
     subjects = [read(extension, kinds[extension.kind]) for extension in found.extensions]
+    subjects = [each for each in subjects if verdict_of(each.checked.findings) is Verdict.PASS]
     for harness in harnesses:
         try:
             provision.environment(harness, _announce(log))
@@ -113,6 +114,9 @@ def exercise_all(
     What an extension requires may need an environment of its own, so the subjects are taken
     environment by environment; trouble with one of them is said of its own subjects alone.
     """
+    subjects = list(_worth_exercising(harness.requirement, subjects, log))
+    if not subjects:
+        return
     try:
         usual = provision.environment(harness, _announce(log))
         plans = [(subject, provision.plan(harness, subject.checked, _announce(log))) for subject in subjects]
@@ -125,6 +129,19 @@ def exercise_all(
         here = [(subject, plan) for subject, plan in plans if plan.environment == environment]
         if here:
             _exercise_in(environment, here, kinds, scratch, options, log, is_usual=environment == usual)
+
+
+def _worth_exercising(requirement: str, subjects: Sequence[Subject], log: EventLog) -> Iterator[Subject]:
+    """Yield the subjects that passed the static check; of the others say that they are skipped.
+
+    What is known to be wrong needs no environment: its author gets the answer at once.
+    """
+    for subject in subjects:
+        if verdict_of(subject.checked.findings) is Verdict.PASS:
+            yield subject
+            continue
+        for exercise in subject.kind.exercises:
+            log.append(result_of(subject, exercise, requirement, (), reached=False, skipped=True))
 
 
 def _exercise_in(
@@ -195,7 +212,7 @@ def _unjudged(requirement: str, subjects: Sequence[Subject], log: EventLog) -> N
     failed = {event.extension for event in results if event.verdict is not Verdict.PASS}
     for subject in subjects:
         path = subject.extension.path
-        skipped = path in failed or verdict_of(subject.checked.findings) is not Verdict.PASS
+        skipped = path in failed
         for exercise in subject.kind.exercises:
             if (path, exercise.name) not in judged:
                 log.append(

@@ -274,8 +274,9 @@ _YAML_KINDS = {
 
 
 # libyaml is ten times faster than PyYAML's own parser, and accepts a little more: tabs, a comment
-# that touches a block scalar's mark, a BOM inside, questions in flow, some directives and tags.
-_DIFFERS_IN_LIBYAML = re.compile(r"[\t\ufeff]|[|>][-+0-9]*#|^%|(?:^|[\s\[{,])!", re.MULTILINE)
+# that touches a block scalar's mark, a BOM inside, questions in flow, some directives and tags; of
+# escapes like \\ud83d it accepts less.
+_DIFFERS_IN_LIBYAML = re.compile(r"[\t\ufeff]|\\[uU]|[|>][-+0-9]*#|^%|(?:^|[\s\[{,])!", re.MULTILINE)
 _SLOW_PARSER_LIMIT = 64 * 1024
 
 

@@ -244,7 +244,9 @@ def lay_out(scene: Scene, attacks: Sequence[Attack], verifier: int, cache: Path)
 def _copy(scene: Scene, name: str) -> Path:
     return Path(
         shutil.copytree(
-            CANARY_ROOT, scene.workspace / name / CANARY_ROOT.name, ignore=shutil.ignore_patterns("__pycache__")
+            CANARY_ROOT,
+            scene.workspace / name / CANARY_ROOT.name,
+            ignore=shutil.ignore_patterns("__pycache__"),
         )
     )
 
@@ -383,8 +385,9 @@ def _snapshot(scene: Scene, environments: Sequence[Path]) -> dict[str, tuple[int
     places = [
         scene.folder / name for name in ("home", "commands", "workspace", "sockets", "temporary-of-others")
     ]
-    found = {}
-    for path in (*_all_below([*places, *environments]), *_SYSTEM):
+    found: dict[str, tuple[int, ...]] = {}
+    paths: list[str | bytes] = [*_all_below([*places, *environments]), *_SYSTEM]
+    for path in paths:
         try:
             status = os.lstat(path)
         except FileNotFoundError:

@@ -360,3 +360,9 @@ def no_requirements(package: Path) -> None:
 def compiled_by_a_run(package: Path) -> None:
     """Bytecode that Python left behind, outside git: it is checked against its source."""
     py_compile.compile(str(package / "state.py"), doraise=True)
+
+
+def escaped_surrogates(package: Path) -> None:
+    """An emoji as JSON writes it: PyYAML's own parser takes it, libyaml does not."""
+    replace(package / MANIFEST, "description: Turns", 'description: "\\ud83d\\ude00 Turns')
+    replace(package / MANIFEST, "what was asked for.", 'what was asked for."')

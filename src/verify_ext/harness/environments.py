@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verify_ext.codes import ENVIRONMENT_ERROR, HARNESS_UNAVAILABLE, Place, Rule, Rules
@@ -158,7 +158,7 @@ def recipe_of(chosen: Chosen, python: Path | None = None) -> Recipe:
 
 def find(recipe: Recipe, cache: Path, place: Place) -> Environment:
     """Return the environment of a recipe from the cache. Raises EnvironmentTrouble, OSError."""
-    entry = store.look_up(cache / "environments", recipe.key)
+    entry = _look_up(cache / "environments", recipe.key)
     what = f"{recipe.requirement} for Python {recipe.interpreter.version}"
     return _environment(recipe, usable(entry, what, cache, place))
 
@@ -182,21 +182,28 @@ def build_or_reuse(
     Raises EnvironmentTrouble, OSError.
     """
     shelf, key, what = cache / "environments", recipe.key, recipe.requirement
-    entry = store.look_up(shelf, key)
+    entry = _look_up(shelf, key)
     if entry is not None and not entry.damage:
         return _environment(recipe, entry)
     with store.only_builder(shelf, key, lambda: progress(f"waiting for another build of {what}")) as lock:
-        entry = store.look_up(shelf, key)  # whoever held the lock may have built it
+        entry = _look_up(shelf, key)  # whoever held the lock may have built it
         if entry is None or entry.damage:
             if entry is not None:
                 progress(f"{what} in the cache is damaged ({entry.damage}): building it again")
             installer = Installer(python=recipe.interpreter.python, what=what, place=place, keep_open=(lock,))
             with store.draft(shelf, key) as folder:
                 _build(recipe, folder, installer, progress, start=start)
-            entry = store.look_up(shelf, key)
+            entry = _look_up(shelf, key)
     if entry is None or entry.damage:  # somebody empties the cache while it is filled
         return find(recipe, cache, place)
     return _environment(recipe, entry)
+
+
+def _look_up(shelf: Path, key: str) -> store.Entry | None:
+    entry = store.look_up(shelf, key)
+    if entry is not None and not entry.damage and not isinstance(entry.facts.get("fingerprint"), str):
+        return replace(entry, damage="its seal has no fingerprint")
+    return entry
 
 
 def _build(recipe: Recipe, folder: Path, installer: Installer, progress: Progress, *, start: bool) -> None:

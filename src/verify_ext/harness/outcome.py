@@ -386,10 +386,11 @@ def _where(output: str, locate: Callable[[str, int], Place | None]) -> Place | N
 # The harness's own log lines carry the time and say nothing about the extension.
 _HARNESS_LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \| .*\n?", re.MULTILINE)
 _DUMP = re.compile(r"^(?:Current )?[Tt]hread 0x[0-9a-f]+.*\n(?:  File .*\n?)*|^  File .*\n?", re.MULTILINE)
+_DUMP_HEADING = re.compile(r"^(?:Stack|Current thread.*) \(most recent call first\):\n?", re.MULTILINE)
 _EXCERPT_LIMIT = 2_000
 
 
 def excerpt(output: str) -> str:
     """Return the part of a job's output that helps a reader: without harness lines, cut in front."""
-    text = _DUMP.sub("", _HARNESS_LINE.sub("", output)).strip()
+    text = _DUMP_HEADING.sub("", _DUMP.sub("", _HARNESS_LINE.sub("", output))).strip()
     return text if len(text) <= _EXCERPT_LIMIT else "[…] " + text[-_EXCERPT_LIMIT:]

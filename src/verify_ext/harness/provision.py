@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verify_ext.codes import CONFIG_INVALID, Rule, Rules
@@ -83,7 +84,8 @@ class Provision:
         What stands in the way of this extension alone is in the plan's findings.
         """
         environment = self.environment(chosen, progress)
-        place, cache = Spot(checked.requirements_location or checked.location), self._options.cache
+        first = next(iter(checked.requirement_locations), checked.location)
+        place, cache = Spot(first), self._options.cache
         try:
             overlay = (
                 find_overlay(environment, checked.requirements, cache, place)
@@ -91,6 +93,16 @@ class Provision:
                 else ensure_overlay(environment, checked.requirements, cache, progress, place)
             )
         except EnvironmentTrouble as trouble:
-            return Plan(environment=environment, findings=(trouble.finding,))
+            return Plan(environment=environment, findings=(_at_its_line(trouble.finding, checked),))
         folder = overlay.folder
         return Plan(environment=overlay.environment, paths=() if folder is None else (folder,))
+
+
+def _at_its_line(finding: Finding, checked: Checked) -> Finding:
+    """Move a finding about requirements to the line of the first one that it names."""
+    said = f"{finding.message}\n{finding.actual or ''}".lower()
+    for line, location in zip(checked.requirements, checked.requirement_locations, strict=True):
+        name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0].lower()
+        if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", said):
+            return replace(finding, location=location)
+    return finding

@@ -47,6 +47,11 @@ FIRST_UID = 61184
 CANARY_DEADLINE_S = 60.0
 """The least time that the canary gets: a --timeout for extensions must not blame the environment."""
 
+LEAST_BYTES, LEAST_FILES = 4 * 1024 * 1024, 64
+"""With less room than this in the scratch folder nothing can be judged."""
+
+_FULL = "no room is left in the scratch folder"
+
 TRIES = 2
 """How often a job is started whose supervisor was lost: a neighbour may have been the cause."""
 
@@ -176,7 +181,17 @@ class ReadyHarness:
             outcome = replace(outcome, observed=None, malformed=f"it cannot be judged: {problem}")
             findings = list(self._judgement(subject, exercise, root, outcome))
             findings = [replace(each, log=unexpected(error).log) for each in findings]
+        if verdict_of(findings) is not Verdict.PASS and self._scratch_is_full():
+            # The harness swallows what a full disk does to it, and then looks as if the package were wrong.
+            place = Spot(subject.checked.location)
+            return [RULES.finding("environment_error/scratch-unusable", place, problem=_FULL)], False
         return findings, outcome.observed is not None
+
+    def _scratch_is_full(self) -> bool:
+        free = os.statvfs(self._scratch)
+        return free.f_bavail * free.f_frsize < LEAST_BYTES or (
+            free.f_files > 0 and free.f_favail < LEAST_FILES
+        )
 
     def _run(
         self,
@@ -330,7 +345,7 @@ class ReadyHarness:
                 outcome = self._canary_outcome(canary, exercise, paths)
             except OSError:
                 return None  # as below: no scratch folder is not the extension's doing
-            if outcome.unstarted is not None:
+            if outcome.unstarted is not None or self._scratch_is_full():
                 return None  # nothing was tried; the extension's own job will say why
             problem = self._canary_problem(canary, exercise, outcome)
             if problem is not None:
@@ -342,7 +357,7 @@ def breaks_harness(subject: Subject, requirement: str, problem: str) -> Finding:
     """Return the finding for requirements beside which our canary does not pass."""
     return RULES.finding(
         "dependency_conflict/breaks-harness",
-        Spot(subject.checked.requirements_location or subject.checked.location),
+        Spot(next(iter(subject.checked.requirement_locations), subject.checked.location)),
         actual=problem,
         harness=requirement,
         problem=problem,
@@ -421,16 +436,19 @@ def open_harness(
     """Start a harness and prove it with the canary. Raises EnvironmentTrouble."""
     jobs = {name: kind.job for name, kind in kinds.items() if kind.job is not None}
     folder = scratch.resolve() / f"harness-{secrets.token_hex(8)}"
-    folder.mkdir(mode=0o711)
-    folder.chmod(0o711)
-    session = Session(environment.python, jobs, folder, limits)
     try:
-        with session:
+        folder.mkdir(mode=0o711)
+        folder.chmod(0o711)
+        with Session(environment.python, jobs, folder, limits) as session:
             harness = ReadyHarness(environment, session, folder)
             for kind in kinds.values():
                 if kind.job is not None:
                     harness.prove(read_canary(kind))
             yield harness
+    except OSError as error:
+        problem = error.strerror or str(error)
+        finding = RULES.finding("environment_error/scratch-unusable", file_spot("."), problem=problem)
+        raise EnvironmentTrouble(finding) from error
     except SessionError as error:
         raise EnvironmentTrouble(
             RULES.finding(

@@ -119,9 +119,10 @@ def look_up(shelf: Path, key: str) -> Entry | None:
         sealed = json.loads((folder / _SEAL).read_bytes())
     except FileNotFoundError:
         return Entry(folder, {}, f"{_SEAL} is missing") if folder.exists() else None
-    except ValueError:
+    except (ValueError, RecursionError):
         sealed = None
-    if not isinstance(sealed, dict) or sealed.get("format") != _FORMAT:
+    whole = isinstance(sealed, dict) and sealed.get("format") == _FORMAT
+    if not whole or not all(isinstance(sealed.get(name), dict) for name in ("facts", "files")):
         return Entry(folder, {}, f"{_SEAL} cannot be read, or another version of verify-ext wrote it")
     return Entry(folder, sealed["facts"], _difference(sealed["files"], _listing(folder)))
 

@@ -41,7 +41,7 @@ def check(extension: Extension) -> Checked:
         findings=_limited(*findings, *requirements.findings, *check_files(contents)),
         components=components,
         requirements=requirements.lines,
-        requirements_location=requirements.location,
+        requirement_locations=requirements.locations,
         location=root.location if isinstance(root, Finding) else root.source.top.location,
     )
 

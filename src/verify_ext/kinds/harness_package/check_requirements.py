@@ -101,10 +101,10 @@ class _Line:
 
 @dataclass(frozen=True)
 class Requirements:
-    """The plain requirements, normalised; where the first stands; what is wrong with other lines."""
+    """The plain requirements, normalised; where each stands; what is wrong with other lines."""
 
     lines: tuple[str, ...] = ()
-    location: Location | None = None
+    locations: tuple[Location, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
@@ -121,7 +121,7 @@ def read_requirements(contents: Contents) -> Requirements:
     plain = [(line, outcome) for line, outcome in judged if isinstance(outcome, str)]
     return Requirements(
         lines=tuple(requirement for _, requirement in plain),
-        location=plain[0][0].place.location if plain else None,
+        locations=tuple(line.place.location for line, _ in plain),
         findings=tuple(outcome for _, outcome in judged if isinstance(outcome, Finding)),
     )
 

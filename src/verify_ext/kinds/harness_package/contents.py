@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from verify_ext.model import Extension
 from verify_ext.source import TEXT_LIMIT_BYTES, Source, Spot, file_spot, read_bytes, read_source
 
-_LINKS_LIMIT = 10
+_LINKS_LIMIT = 40
 _SEEN_LIMIT = 100_000
 
 

@@ -202,12 +202,12 @@ def judge_load(
         )
         return
     for part in checked.components:
-        yield from _JUDGES[part.type](part, observed)
+        yield from _JUDGES[part.type](extension, part, observed)
     yield from _names_of_harness(checked, observed, baseline)
     yield from _judge_unload(checked, observed["unload"], baseline)
 
 
-def _judge_rail(part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
+def _judge_rail(extension: Extension, part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
     declared = _declared_class(part, observed)
     if f"rail:{declared['class']}" not in observed["labels"]:
         yield _missing_label("rail_not_registered/not-reported", part, observed)
@@ -215,7 +215,7 @@ def _judge_rail(part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
         yield _finding("rail_not_registered/not-on-agent", part, class_name=part.name)
 
 
-def _judge_tool(part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
+def _judge_tool(extension: Extension, part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
     declared = _declared_class(part, observed)
     if f"tool:{declared['class']}" not in observed["labels"]:
         yield _missing_label("tool_not_registered/not-reported", part, observed)
@@ -250,10 +250,10 @@ def _is_canary(card: dict[str, Any]) -> bool:
     return card["tool"] is None or _is_own_module(card["tool"]["module"])
 
 
-def _judge_skill(part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
-    folder = posixpath.normpath(part.facts["dir"])
+def _judge_skill(extension: Extension, part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
+    folder, own = _real(extension, part.facts["dir"]), _real(extension, part.facts["path"])
     # From 0.1.17 on a folder that is a skill itself is mounted by its parent.
-    mounted = {folder, posixpath.dirname(folder)} if folder == part.facts["path"] else {folder}
+    mounted = {folder, posixpath.dirname(folder)} if folder == own else {folder}
     if not any(
         posixpath.normpath(label.removeprefix("skill_dir:")) == folder for label in observed["labels"]
     ):
@@ -262,7 +262,7 @@ def _judge_skill(part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
     if mounted.isdisjoint(posixpath.normpath(name) for name in observed["skill_dirs"]):
         yield _finding("skill_not_loaded/not-in-skills-dir", part, folder=folder)
         return
-    skill = next((skill for skill in observed["skills"] if skill["folder"] == part.facts["path"]), None)
+    skill = next((skill for skill in observed["skills"] if skill["folder"] == own), None)
     if skill is None:
         names = ", ".join(sorted(skill["name"] for skill in observed["skills"])) or "none"
         yield replace(
@@ -279,6 +279,13 @@ def _judge_skill(part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
 
 
 _JUDGES = {"rail": _judge_rail, "tool": _judge_tool, "skill": _judge_skill}
+
+
+def _real(extension: Extension, folder: str) -> str:
+    """Return a folder of an extension as the harness names it: links followed, below the root."""
+    root = extension.root.resolve()
+    path = (root / folder).resolve()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else posixpath.normpath(folder)
 
 
 def _is_fallback(shown: str, own: str | None) -> bool:

@@ -104,7 +104,8 @@ RULES = Rules(
         rule="constructor-raised",
         layer=Layer.L1,
         message="constructing {class_name} without arguments raised {error}",
-        remedy="Give every constructor argument a default, and do what can fail when the tool is called.",
+        remedy="Make the constructor work without arguments: a tool calls super().__init__(ToolCard(…)) in it;"
+        " what needs variables, files or the network is done when the tool is called.",
         why="The harness constructs every declared class without arguments.",
         source=_SEED_L1,
     ),
