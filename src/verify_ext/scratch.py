@@ -93,21 +93,25 @@ def _empty(folder: Path) -> None:
 
 def _flattened(top: int, name: str) -> list[str]:
     """Remove the files of a folder in `top` and move its folders up; return their new names."""
-    with contextlib.suppress(OSError):  # not ours: perhaps it is open all the same
-        os.chmod(name, 0o700, dir_fd=top)
+    _open_up(name, top)
     here = os.open(name, _FOLDER, dir_fd=top)
     moved = []
     try:
         for below in _folders(here):
             fresh = secrets.token_hex(16)
-            with contextlib.suppress(OSError):
-                os.chmod(below, 0o700, dir_fd=here)  # a folder is itself changed when it is moved
+            _open_up(below, here)  # a folder is itself changed when it is moved
             with contextlib.suppress(OSError):
                 os.rename(below, fresh, src_dir_fd=here, dst_dir_fd=top)
                 moved.append(fresh)
     finally:
         os.close(here)
     return moved
+
+
+def _open_up(name: str, above: int) -> None:
+    """Let everybody into a folder: this user, and if it is not enough, the owner of what is in it."""
+    with contextlib.suppress(OSError):  # not ours: perhaps it is open all the same
+        os.chmod(name, 0o777, dir_fd=above)
 
 
 def _folders(here: int) -> Iterator[str]:

@@ -129,7 +129,7 @@ def token_in_own_memory(package: Path) -> None:
 
 
 @attack()
-def files_of_the_user(package: Path) -> None:
+def secrets_of_the_user(package: Path) -> None:
     """Reads and lists the user's home: keys, shell history, configuration. Nothing opens."""
     run_code(
         package,
