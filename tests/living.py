@@ -49,7 +49,8 @@ class Living:
         )
         subject = self.read(package)
         log.append(subject.digested())
-        log.append(subject.result())
+        for result in subject.results():
+            log.append(result)
         for result in self.ready.exercise(subject, self.plan(subject)):
             log.append(result)
         return fold(log.events())

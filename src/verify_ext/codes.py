@@ -226,7 +226,7 @@ def _tables() -> Iterator[Rules]:
 
     for info in pkgutil.walk_packages(verify_ext.__path__, "verify_ext.", onerror=None):
         name = info.name
-        if name.startswith("verify_ext.worker") or name.endswith((".job", ".__main__")):
+        if name.startswith("verify_ext.worker") or ".job" in name or name.endswith(".__main__"):
             continue
         table = getattr(importlib.import_module(name), "RULES", None)
         if isinstance(table, Rules):

@@ -16,6 +16,7 @@ from typing import Any
 
 from verify_ext.evidence.gate import decide
 from verify_ext.model import (
+    Artifact,
     Component,
     ExtensionResult,
     ExtensionRun,
@@ -64,6 +65,8 @@ class SubjectDigested:
     kind: str
     digest: str
     exercises: tuple[tuple[str, Layer], ...]
+    required: tuple[Layer, ...] = ()
+    """Layers that must pass for this one, where it is exercised, beyond those required of all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +80,8 @@ class CheckResult:
     verdict: Verdict
     components: tuple[tuple[str, Verdict], ...] = ()
     findings: tuple[Finding, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    """The files that were made, or examined, and are what they claim to be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +109,8 @@ Event = (
     | Finished
 )
 
-STATIC = "static"
+STATIC, STATIC_CRITERIA = "static", "static-criteria"
+"""The checks that need no harness: of an extension, and of that by which it would be exercised."""
 
 
 class EventLog:
@@ -213,6 +219,7 @@ def _extension(
         digest=subject.digest,
         layers={layer: worst(run.layers[layer] for run in runs) for layer in Layer},
         runs=runs,
+        required=subject.required if harnesses or (None, STATIC_CRITERIA) in own else (),
     )
 
 
@@ -220,15 +227,19 @@ def _run(
     subject: SubjectDigested, own: dict[tuple[str | None, str], CheckResult], harness: str | None
 ) -> ExtensionRun:
     planned: list[tuple[str | None, str, Layer]] = [(None, STATIC, Layer.L1)]
+    if (None, STATIC_CRITERIA) in own:
+        planned.append((None, STATIC_CRITERIA, Layer.L3))
     if harness is not None:
         planned += [(harness, name, layer) for name, layer in subject.exercises]
     verdicts: dict[Layer, list[Verdict]] = {layer: [] for layer in Layer}
     components: dict[str, dict[Layer, list[Verdict]]] = {}
+    artifacts: list[Artifact] = []
     for where, exercise, layer in planned:
         check = own.get((where, exercise))
         verdicts[layer].append(check.verdict if check else Verdict.UNCHECKED)
         for name, verdict in check.components if check else ():
             components.setdefault(name, {}).setdefault(layer, []).append(verdict)
+        artifacts += check.artifacts if check else ()
     return ExtensionRun(
         harness=harness,
         layers={layer: worst(found) for layer, found in verdicts.items()},
@@ -240,6 +251,7 @@ def _run(
             )
             for name, layers in components.items()
         ),
+        artifacts=tuple(artifacts),
     )
 
 

@@ -177,6 +177,10 @@ class Checked:
     """Where each of them stands."""
     location: Location
     """Where the extension as a whole is blamed: the manifest."""
+    required: tuple[Layer, ...] = ()
+    """Layers that must pass for this extension beyond those that the run requires."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What the kind's own exercises need of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,6 +225,8 @@ class ExtensionResult:
     digest: str
     layers: dict[Layer, Verdict]
     runs: tuple[ExtensionRun, ...] = ()
+    required: tuple[Layer, ...] = ()
+    """Layers that must pass for this one beyond those that the gate requires of all."""
 
 
 @dataclass(frozen=True, kw_only=True)

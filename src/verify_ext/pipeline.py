@@ -52,7 +52,8 @@ def verify(options: Options, log: EventLog) -> None:
     for extension in found.extensions:
         subject = read(extension, kinds[extension.kind])
         log.append(subject.digested())
-        log.append(subject.result())
+        for result in subject.results():
+            log.append(result)
         subjects.append(subject)
     if subjects:
         with scratch_folder() as scratch:
@@ -71,7 +72,7 @@ def prepare(options: Options, log: EventLog) -> None:
     for finding in (*found.findings, *troubles):
         log.append(TroubleFound(finding=finding))
     subjects = [read(extension, kinds[extension.kind]) for extension in found.extensions]
-    subjects = [each for each in subjects if verdict_of(each.checked.findings) is Verdict.PASS]
+    subjects = [each for each in subjects if verdict_of(each.structure) is Verdict.PASS]
     for harness in harnesses:
         try:
             provision.environment(harness, _announce(log))
@@ -137,7 +138,7 @@ def _worth_exercising(requirement: str, subjects: Sequence[Subject], log: EventL
     What is known to be wrong needs no environment: its author gets the answer at once.
     """
     for subject in subjects:
-        if verdict_of(subject.checked.findings) is Verdict.PASS:
+        if verdict_of(subject.structure) is Verdict.PASS:
             yield subject
             continue
         for exercise in subject.kind.exercises:

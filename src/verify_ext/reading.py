@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from verify_ext.bugs import unexpected
 from verify_ext.codes import MANIFEST_INVALID, RESOURCE_LIMIT_EXCEEDED, Rule, Rules
-from verify_ext.events import STATIC, CheckResult, SubjectDigested, component_verdicts, verdict_of
+from verify_ext.events import STATIC, STATIC_CRITERIA, CheckResult, SubjectDigested, component_verdicts, verdict_of
 from verify_ext.evidence.digest import PackageTooLarge, UnreadableFile, digest
 from verify_ext.kinds import Kind
-from verify_ext.model import Checked, Extension, Finding, Layer
+from verify_ext.model import Checked, Extension, Finding, Layer, Severity
 from verify_ext.source import Spot, file_spot
 
 UNREADABLE = "unreadable"
@@ -54,22 +55,45 @@ class Subject:
             kind=self.kind.name,
             digest=self.digest,
             exercises=tuple((exercise.name, exercise.layer) for exercise in self.kind.exercises),
+            required=self.checked.required,
         )
 
-    def result(self) -> CheckResult:
-        """Return the event that says what the static check found."""
-        findings = self.checked.findings
-        return CheckResult(
+    @property
+    def structure(self) -> tuple[Finding, ...]:
+        """What the static check says of the extension itself (L1)."""
+        return tuple(finding for finding in self.checked.findings if finding not in self.criteria)
+
+    @property
+    def criteria(self) -> tuple[Finding, ...]:
+        """What is wrong with that by which it would be exercised (L3): no fault of its structure."""
+        return tuple(
+            finding
+            for finding in self.checked.findings
+            if finding.layer is Layer.L3 and finding.severity is Severity.ERROR
+        )
+
+    def results(self) -> Iterator[CheckResult]:
+        """Yield the events that say what the static check found."""
+        yield CheckResult(
             extension=self.extension.path,
             harness=None,
             exercise=STATIC,
             layer=Layer.L1,
-            verdict=verdict_of(findings),
+            verdict=verdict_of(self.structure),
             components=component_verdicts(
-                [part.id for part in self.checked.components], findings, reached=True
+                [part.id for part in self.checked.components], self.structure, reached=True
             ),
-            findings=findings,
+            findings=self.structure,
         )
+        if self.criteria:
+            yield CheckResult(
+                extension=self.extension.path,
+                harness=None,
+                exercise=STATIC_CRITERIA,
+                layer=Layer.L3,
+                verdict=verdict_of(self.criteria),
+                findings=self.criteria,
+            )
 
 
 def read(extension: Extension, kind: Kind) -> Subject:

@@ -61,7 +61,8 @@ def decide(
 ) -> Gate:
     """Return the gate over some extensions.
 
-    `required` layers must pass; the others do not count until something requires them. The most
+    `required` layers must pass, and those that an extension itself requires; the others do not
+    count. The most
     severe reason wins, and of several exit codes 5 before 2, 1, 4, 3, 0. A cancelled run waits
     and exits with 128 plus the signal's number, whatever it had found by then.
     """
@@ -120,7 +121,7 @@ def _layer_reasons(
         failed = False
         for layer, verdict in sorted(extension.layers.items()):
             decision = _DECISION_OF[verdict]
-            if layer not in required or decision is Decision.ALLOW:
+            if layer not in required.union(extension.required) or decision is Decision.ALLOW:
                 continue
             if failed and verdict in (Verdict.SKIPPED, Verdict.UNCHECKED):
                 continue  # it follows from the layer before, which has said so

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,11 @@ from verify_ext.harness.outcome import (
 from verify_ext.harness.portable import portable
 from verify_ext.harness.protections import described
 from verify_ext.harness.provision import Plan
+from verify_ext.harness.scripted_model import ScriptedModel
 from verify_ext.harness.session import Job, Session, SessionError
 from verify_ext.harness.trouble import EnvironmentTrouble
-from verify_ext.kinds import Exercise, Kind
-from verify_ext.model import Extension, Finding, HarnessState, Layer, Verdict
+from verify_ext.kinds import Ask, Exercise, Kind, Place, Seen
+from verify_ext.model import Artifact, Extension, Finding, HarnessState, Layer, Verdict
 from verify_ext.reading import Subject, read
 from verify_ext.scratch import remove
 from verify_ext.source import Spot, file_spot, line_spot
@@ -107,15 +108,27 @@ RULES = Rules(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A job that has ended: how, where, and what was seen of it if it got to its end."""
+
+    outcome: Outcome
+    root: Path
+    seen: Seen | None = None
+
+
 class ReadyHarness:
     """One harness that works. Threads may share it."""
 
-    def __init__(self, environment: Environment, session: Session, scratch: Path) -> None:
+    def __init__(
+        self, environment: Environment, session: Session, scratch: Path, model: ScriptedModel
+    ) -> None:
         self.requirement = environment.requirement
         self.environment = environment
         self._session = session
         self._scratch = scratch
-        self._baseline: dict[tuple[str, str], Outcome] = {}
+        self._model = model
+        self._baseline: dict[tuple[str, str], Ended] = {}
         self._overlays: dict[tuple[Path, ...], Future[str | None]] = {}
         self._lock = threading.Lock()
 
@@ -142,50 +155,60 @@ class ReadyHarness:
 
         Raises SessionError.
         """
-        verdict = verdict_of(subject.checked.findings)
+        verdict = verdict_of(subject.structure)
         beforehand = list(plan.findings)
         if verdict is Verdict.PASS and plan.paths and not beforehand:
             problem = self._broken_by(subject.kind, plan.paths)
             beforehand = [] if problem is None else [breaks_harness(subject, self.requirement, problem)]
         for exercise in subject.kind.exercises:
+            if exercise.layer is Layer.L3 and subject.criteria:
+                verdict = Verdict.SKIPPED
             if verdict is not Verdict.PASS:
                 yield result_of(subject, exercise, self.requirement, (), reached=False, skipped=True)
                 continue
-            findings, reached = (
-                (beforehand, False) if beforehand else self._judged(subject, exercise, plan.paths)
-            )
-            verdict = verdict_of(findings)
-            yield result_of(subject, exercise, self.requirement, findings, reached=reached)
+            if beforehand:
+                result = result_of(subject, exercise, self.requirement, beforehand, reached=False)
+            else:
+                result = self._judged(subject, exercise, plan.paths)
+            verdict = result.verdict
+            yield result
 
-    def _judged(
-        self, subject: Subject, exercise: Exercise, paths: tuple[Path, ...]
-    ) -> tuple[list[Finding], bool]:
-        """Run one exercise; return its findings, and whether it got to its end."""
-        request = exercise.request(subject.checked)
-        if request is None:
-            return [], True
+    def _judged(self, subject: Subject, exercise: Exercise, paths: tuple[Path, ...]) -> CheckResult:
+        """Run one exercise and judge what was seen."""
+
+        def judged(found: Sequence[Finding | Artifact], *, reached: bool) -> CheckResult:
+            return result_of(subject, exercise, self.requirement, found, reached=reached)
+
         try:
-            outcome, root = self._run(subject, exercise, request, paths)
+            ended = self._run(subject, exercise, paths)
         except (UnreadableFile, PackageTooLarge):
             place = Spot(subject.checked.location)
             rule = "environment_error/changed-meanwhile"
-            return [RULES.finding(rule, place, path=subject.extension.path)], False
+            return judged([RULES.finding(rule, place, path=subject.extension.path)], reached=False)
         except OSError as error:
             place, problem = Spot(subject.checked.location), error.strerror or str(error)
-            return [RULES.finding("environment_error/scratch-unusable", place, problem=problem)], False
-        outcome = _checked_shape(outcome, exercise)
+            rule = "environment_error/scratch-unusable"
+            return judged([RULES.finding(rule, place, problem=problem)], reached=False)
+        if ended is None:
+            return absent_result(subject, exercise, self.requirement)
+        outcome = ended.outcome
         try:
-            findings = list(self._judgement(subject, exercise, root, outcome))
+            found = list(self._judgement(subject, exercise, ended))
         except Exception as error:  # noqa: BLE001 - words of the extension that our judgement stumbles over
             problem = f"{type(error).__name__}: {error}"
             outcome = replace(outcome, observed=None, malformed=f"it cannot be judged: {problem}")
-            findings = list(self._judgement(subject, exercise, root, outcome))
-            findings = [replace(each, log=unexpected(error).log) for each in findings]
+            ended = replace(ended, outcome=outcome, seen=None)
+            found = [
+                replace(each, log=unexpected(error).log) if isinstance(each, Finding) else each
+                for each in self._judgement(subject, exercise, ended)
+            ]
+        findings = [each for each in found if isinstance(each, Finding)]
         if verdict_of(findings) is not Verdict.PASS and self._scratch_is_full():
             # The harness swallows what a full disk does to it, and then looks as if the package were wrong.
             place = Spot(subject.checked.location)
-            return [RULES.finding("environment_error/scratch-unusable", place, problem=_FULL)], False
-        return findings, outcome.observed is not None
+            rule = "environment_error/scratch-unusable"
+            return judged([RULES.finding(rule, place, problem=_FULL)], reached=False)
+        return judged(found, reached=outcome.observed is not None)
 
     def _scratch_is_full(self) -> bool:
         free = os.statvfs(self._scratch)
@@ -197,12 +220,11 @@ class ReadyHarness:
         self,
         subject: Subject,
         exercise: Exercise,
-        request: dict[str, Any],
         paths: tuple[Path, ...],
         *,
         least_s: float = 0.0,
-    ) -> tuple[Outcome, Path]:
-        """Run one job on a private copy of a subject; return how it went and where the copy was.
+    ) -> Ended | None:
+        """Run one job on a private copy of a subject; None if there is nothing to exercise.
 
         Raises UnreadableFile if the bytes are no longer those that were digested.
         """
@@ -214,23 +236,59 @@ class ReadyHarness:
             try:
                 root.mkdir(mode=0o711, parents=True)
                 folder.chmod(0o711)
+                place = Place(root=root, folder=folder)
+                ask = exercise.ask(subject.checked, place)
+                if ask is None:
+                    return None
                 if digest(subject.extension, copy_to=root) != subject.digest:
                     raise UnreadableFile(subject.extension.path, "changed")
                 open_to_job(root)
-                job = Job(
-                    kind=subject.kind.name,
-                    exercise=exercise.name,
-                    root=root,
-                    folder=folder,
-                    request=request,
-                    paths=paths,
-                )
-                outcome = self._session.run(job, limits)
-                if outcome is not None:
-                    return self._portable(outcome, root, paths), root
+                ended = self._at(place, ask, subject, exercise, paths, limits)
+                if ended is not None:
+                    return ended
             finally:
                 remove(folder)
-        return Outcome(observed=None, malformed="the process that watches the job was killed, twice"), root
+        lost = "the process that watches the job was killed, twice"
+        return Ended(outcome=Outcome(observed=None, malformed=lost), root=root)
+
+    def _at(
+        self,
+        place: Place,
+        ask: Ask,
+        subject: Subject,
+        exercise: Exercise,
+        paths: tuple[Path, ...],
+        limits: Limits,
+    ) -> Ended | None:
+        """Run one job in its place and look at what it left there; None if its watcher was lost."""
+        job = Job(
+            kind=subject.kind.name,
+            exercise=exercise.name,
+            root=place.root,
+            folder=place.folder,
+            request=ask.request,
+            paths=paths,
+        )
+        if ask.script is None:
+            outcome, transcript = self._session.run(job, limits), {}
+        else:
+            with self._model.conversation(ask.script) as conversation:
+                request = {**ask.request, "model_url": conversation.url}
+                job = replace(job, request=request, ports=(self._model.port,))
+                outcome = self._session.run(job, limits)
+                transcript = dict(conversation.transcript)
+        if outcome is None:
+            return None
+        outcome = _checked_shape(outcome, exercise)
+        seen = None
+        if outcome.observed is not None:
+            seen = Seen(observed=outcome.observed, transcript=transcript)
+            if exercise.inspect is not None:
+                seen = replace(seen, found=exercise.inspect(subject.extension, subject.checked, place, seen))
+        outcome = self._portable(outcome, place.root, paths)
+        if seen is not None and outcome.observed is not None:
+            seen = replace(seen, observed=outcome.observed)
+        return Ended(outcome=outcome, root=place.root, seen=seen)
 
     def _portable(self, outcome: Outcome, root: Path, paths: tuple[Path, ...]) -> Outcome:
         """Return an outcome whose texts say nothing of this machine; frames keep their files."""
@@ -252,9 +310,8 @@ class ReadyHarness:
             violations=tuple(replace(each, what=portable(each.what, places)) for each in outcome.violations),
         )
 
-    def _judgement(
-        self, subject: Subject, exercise: Exercise, root: Path, outcome: Outcome
-    ) -> Iterator[Finding]:
+    def _judgement(self, subject: Subject, exercise: Exercise, ended: Ended) -> Iterator[Finding | Artifact]:
+        outcome, root = ended.outcome, ended.root
         parts = {part.id: part for part in subject.checked.components}
         named = parts.get(outcome.component or "")  # what a job says of itself may be no component
 
@@ -275,15 +332,15 @@ class ReadyHarness:
         usual = self._baseline.get((subject.kind.name, exercise.name))
         yield from findings_of_violations(
             outcome,
-            usual=() if usual is None else usual.violations,
+            usual=() if usual is None else usual.outcome.violations,
             place=place,
             locate=locate,
             layer=exercise.layer,
             what=subject.extension.name,
         )
-        if outcome.observed is not None:
-            baseline = None if usual is None else usual.observed
-            yield from exercise.judge(subject.extension, subject.checked, outcome.observed, baseline)
+        if ended.seen is not None:
+            baseline = None if usual is None else usual.seen
+            yield from exercise.judge(subject.extension, subject.checked, ended.seen, baseline)
 
     # --- the canary ----------------------------------------------------------------------
 
@@ -294,8 +351,10 @@ class ReadyHarness:
         """
         imported: set[str] = set()
         for exercise in canary.kind.exercises:
-            outcome = self._canary_outcome(canary, exercise, ())
-            problem = self._canary_problem(canary, exercise, outcome)
+            ended = self._of_canary(canary, exercise, ())
+            if ended is None:
+                continue
+            outcome, problem = ended.outcome, self._canary_problem(canary, exercise, ended)
             if problem is not None:
                 raise EnvironmentTrouble(
                     RULES.finding(
@@ -307,22 +366,21 @@ class ReadyHarness:
                         problem=problem,
                     )
                 )
-            self._baseline[canary.kind.name, exercise.name] = outcome
+            self._baseline[canary.kind.name, exercise.name] = ended
             imported.update(outcome.imported)
         self._session.preload(sorted(name for name in imported if "verify_ext_canary" not in name))
 
-    def _canary_outcome(self, canary: Subject, exercise: Exercise, paths: tuple[Path, ...]) -> Outcome:
-        request = exercise.request(canary.checked) or {}
-        outcome, _ = self._run(canary, exercise, request, paths, least_s=CANARY_DEADLINE_S)
-        return _checked_shape(outcome, exercise)
+    def _of_canary(self, canary: Subject, exercise: Exercise, paths: tuple[Path, ...]) -> Ended | None:
+        return self._run(canary, exercise, paths, least_s=CANARY_DEADLINE_S)
 
-    def _canary_problem(self, canary: Subject, exercise: Exercise, outcome: Outcome) -> str | None:
-        if outcome.observed is None:
+    def _canary_problem(self, canary: Subject, exercise: Exercise, ended: Ended) -> str | None:
+        outcome = ended.outcome
+        if ended.seen is None:
             return f"{exercise.name}: {outcome.malformed or outcome.disturbed or outcome.ending()}"
         usual = self._baseline.get((canary.kind.name, exercise.name))
-        baseline = None if usual is None else usual.observed
-        findings = exercise.judge(canary.extension, canary.checked, outcome.observed, baseline)
-        return next((f"{finding.id}: {finding.message}" for finding in findings), None)
+        baseline = None if usual is None else usual.seen
+        found = exercise.judge(canary.extension, canary.checked, ended.seen, baseline)
+        return next((f"{each.id}: {each.message}" for each in found if isinstance(each, Finding)), None)
 
     def _broken_by(self, kind: Kind, paths: tuple[Path, ...]) -> str | None:
         """Return what goes wrong with the canary beside what an extension requires, None if nothing."""
@@ -342,12 +400,14 @@ class ReadyHarness:
         canary = read_canary(kind)
         for exercise in kind.exercises:
             try:
-                outcome = self._canary_outcome(canary, exercise, paths)
+                ended = self._of_canary(canary, exercise, paths)
             except OSError:
                 return None  # as below: no scratch folder is not the extension's doing
-            if outcome.unstarted is not None or self._scratch_is_full():
+            if ended is None:
+                continue
+            if ended.outcome.unstarted is not None or self._scratch_is_full():
                 return None  # nothing was tried; the extension's own job will say why
-            problem = self._canary_problem(canary, exercise, outcome)
+            problem = self._canary_problem(canary, exercise, ended)
             if problem is not None:
                 return problem
         return None
@@ -378,7 +438,7 @@ def result_of(
     subject: Subject,
     exercise: Exercise,
     harness: str,
-    findings: Sequence[Finding],
+    found: Sequence[Finding | Artifact],
     *,
     reached: bool,
     skipped: bool = False,
@@ -388,6 +448,7 @@ def result_of(
     `reached` says whether the exercise got to its end: components without a finding of their own
     have passed only then.
     """
+    findings = tuple(each for each in found if isinstance(each, Finding))
     ids = [part.id for part in subject.checked.components if part.type in exercise.component_types]
     verdicts = component_verdicts(ids, findings, reached=reached)
     if skipped:
@@ -399,7 +460,21 @@ def result_of(
         layer=exercise.layer,
         verdict=Verdict.SKIPPED if skipped else verdict_of(findings),
         components=verdicts,
-        findings=tuple(findings),
+        findings=findings,
+        artifacts=tuple(each for each in found if isinstance(each, Artifact)),
+    )
+
+
+def absent_result(subject: Subject, exercise: Exercise, harness: str) -> CheckResult:
+    """Return the event for an exercise that found nothing to exercise."""
+    ids = [part.id for part in subject.checked.components if part.type in exercise.component_types]
+    return CheckResult(
+        extension=subject.extension.path,
+        harness=harness,
+        exercise=exercise.name,
+        layer=exercise.layer,
+        verdict=exercise.absent,
+        components=tuple((name, exercise.absent) for name in ids),
     )
 
 
@@ -439,8 +514,8 @@ def open_harness(
     try:
         folder.mkdir(mode=0o711)
         folder.chmod(0o711)
-        with Session(environment.python, jobs, folder, limits) as session:
-            harness = ReadyHarness(environment, session, folder)
+        with ScriptedModel() as model, Session(environment.python, jobs, folder, limits) as session:
+            harness = ReadyHarness(environment, session, folder, model)
             for kind in kinds.values():
                 if kind.job is not None:
                     harness.prove(read_canary(kind))

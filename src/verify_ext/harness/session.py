@@ -47,6 +47,8 @@ class Job:
     folder: Path
     request: dict[str, Any]
     paths: tuple[Path, ...] = ()
+    ports: tuple[int, ...] = ()
+    """TCP ports on loopback that it may connect to."""
 
 
 def job_environment() -> dict[str, str]:
@@ -265,6 +267,7 @@ def _job_message(job: Job, limits: Limits) -> dict[str, Any]:
         "request": {**job.request, "root": str(job.root)},
         "folder": str(job.folder),
         "paths": [str(path) for path in job.paths],
+        "ports": list(job.ports),
         "environment": job_environment(),
         "limits": limits.message(),
     }

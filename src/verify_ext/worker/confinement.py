@@ -26,7 +26,8 @@ def enter(message: dict[str, Any], *, parts: frozenset[str], uid: int) -> None:
 
     `message`: `folder` (this job's alone, with `home` and `work` in it), `environment` (all
     variables it gets), `paths` (put at the end of `sys.path`, so that they hide nothing of the
-    harness, and as plain entries, so that no `.pth` file in them runs), `limits`. `parts` of the
+    harness, and as plain entries, so that no `.pth` file in them runs), `limits`, `ports` (TCP,
+    on loopback, that it may connect to). `parts` of the
     jail are entered as the user `uid`, where that is one of them. Raises OSError, ValueError.
     """
     os.setsid()
@@ -44,7 +45,7 @@ def enter(message: dict[str, Any], *, parts: frozenset[str], uid: int) -> None:
         uid=uid,
         readable=tuple(message["paths"]),
         writable=(message["folder"],),
-        ports=(),
+        ports=tuple(message["ports"]),
         tasks=message["limits"]["processes"] + message["limits"]["threads"],
     ).enter()
     process.die_with_parent()  # last: a change of user forgets it

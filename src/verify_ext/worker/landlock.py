@@ -73,7 +73,7 @@ def restrict(*, readable: Iterable[str], writable: Iterable[str], ports: Iterabl
             _allow(ruleset, path, _READ & rights)
         for path in writable:
             _allow(ruleset, path, rights & ~(_MAKE_CHAR | _MAKE_BLOCK))
-        for port in ports:
+        for port in ports if version >= ABI_WITH_NETWORK else ():
             rule = _NetPort(_CONNECT_TCP, port)
             _call(_ADD_RULE, ruleset, _RULE_NET_PORT, ctypes.byref(rule), 0)
         _call(_RESTRICT_SELF, ruleset, 0)

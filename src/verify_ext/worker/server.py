@@ -29,7 +29,7 @@ from .protocol import Stream
 def serve(settings: dict[str, Any]) -> None:
     """Serve until the trusted side closes the socket.
 
-    `settings`: `socket` (descriptor number), `jobs` (kind → path of its job file), `jail`
+    `settings`: `socket` (descriptor number), `jobs` (kind → folder of its jobs), `jail`
     (whether jobs are jailed; only to measure what the jail costs are they not).
     """
     stream = Stream(socket.socket(fileno=settings["socket"]))
@@ -62,10 +62,13 @@ def _last_line(error: BaseException) -> str:
 
 
 def _load_job(kind: str, path: str) -> ModuleType:
+    """Import a kind's package of jobs, that its modules may import each other and nothing of ours."""
     name = f"verify_ext_job_{kind.replace('-', '_')}"
-    spec = importlib.util.spec_from_file_location(name, Path(path))
+    spec = importlib.util.spec_from_file_location(
+        name, Path(path) / "__init__.py", submodule_search_locations=[path]
+    )
     if spec is None or spec.loader is None:
-        raise ImportError(f"no job in {path}")
+        raise ImportError(f"no jobs in {path}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

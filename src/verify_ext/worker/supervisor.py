@@ -156,7 +156,7 @@ def _run_job(message: dict[str, Any], bench: Bench, result: int, output: int) ->
             view = view[os.write(result, view) :]
 
     known = set(sys.modules)
-    fall_silent = violations.watch(say, message["folder"])
+    fall_silent = violations.watch(say, message["folder"], message["ports"])
     try:
         observed = run(bench.contract, message["request"], say)
     except BaseException as error:  # not the extension's call but ours around it, disturbed by it

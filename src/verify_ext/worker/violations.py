@@ -10,10 +10,11 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 _LIMIT = 20
+_LOOPBACK = "127.0.0.1"
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 _OF_OTHERS = re.compile(r"^/proc/(\d+)/(?:environ|mem|maps|smaps|fd|cwd|root|auxv|task)\b")
@@ -30,10 +31,11 @@ _CHANGES = (
 )
 
 
-def watch(say: Callable[[dict[str, Any]], None], own: str) -> Callable[[], None]:
+def watch(say: Callable[[dict[str, Any]], None], own: str, ports: Sequence[int]) -> Callable[[], None]:
     """Report attempts from now on, each once, with the line of the extension that made it.
 
-    `own` is the job's folder: what happens in it is the extension's business. Returns what ends it.
+    `own` is the job's folder: what happens in it is the extension's business, as is a connection to
+    one of `ports` on loopback. Returns what ends it.
     """
     seen: set[tuple[str, str]] = set()
     busy = silent = False
@@ -49,7 +51,7 @@ def watch(say: Callable[[dict[str, Any]], None], own: str) -> Callable[[], None]
             found = None
             with contextlib.suppress(OSError, ValueError):  # a name that leads nowhere, a folder that is gone
                 found = handler(arguments, prefix)
-            if found is not None and found not in seen:
+            if found is not None and found not in seen and not _is_loopback(event, arguments, ports):
                 seen.add(found)
                 file, line = _extension_frame(prefix)
                 say(
@@ -126,6 +128,13 @@ def _connect(arguments: tuple[Any, ...], prefix: str) -> tuple[str, str] | None:
 
 def _lookup(arguments: tuple[Any, ...], prefix: str) -> tuple[str, str] | None:
     return "network", f"look-up of {arguments[0]!r}"
+
+
+def _is_loopback(event: str, arguments: tuple[Any, ...], ports: Sequence[int]) -> bool:
+    """Return whether this is how a client reaches one of the ports that were opened for it."""
+    if event == "socket.connect":
+        return tuple(arguments[1])[:2] in {(_LOOPBACK, port) for port in ports}
+    return bool(ports) and event == "socket.getaddrinfo" and arguments[0] in (_LOOPBACK, _LOOPBACK.encode())
 
 
 def _kill(arguments: tuple[Any, ...], prefix: str) -> tuple[str, str] | None:

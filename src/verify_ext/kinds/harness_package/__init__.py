@@ -7,24 +7,27 @@ from pathlib import Path
 from verify_ext.kinds import Exercise, Kind
 from verify_ext.kinds.harness_package import observed
 from verify_ext.kinds.harness_package.check import check
+from verify_ext.kinds.harness_package.accept.files import inspect
+from verify_ext.kinds.harness_package.accept.judge import judge_acceptance
+from verify_ext.kinds.harness_package.accept.plan import ask_to_accept
 from verify_ext.kinds.harness_package.judge import (
-    construct_request,
+    ask_to_construct,
+    ask_to_load,
     judge_construct,
     judge_load,
-    load_request,
 )
-from verify_ext.model import Layer
+from verify_ext.model import Layer, Verdict
 
 KIND = Kind(
     name="harness-package",
     manifest_names=("harness_config.yaml",),
     check=check,
-    job=Path(__file__).with_name("job.py"),
+    job=Path(__file__).with_name("job"),
     exercises=(
         Exercise(
             name="construct",
             layer=Layer.L1,
-            request=construct_request,
+            ask=ask_to_construct,
             judge=judge_construct,
             observed_schema=observed.CONSTRUCT,
             component_types=("rail", "tool"),
@@ -32,10 +35,20 @@ KIND = Kind(
         Exercise(
             name="load",
             layer=Layer.L2,
-            request=load_request,
+            ask=ask_to_load,
             judge=judge_load,
             observed_schema=observed.LOAD,
             component_types=("rail", "tool", "skill"),
+        ),
+        Exercise(
+            name="accept",
+            layer=Layer.L3,
+            ask=ask_to_accept,
+            judge=judge_acceptance,
+            observed_schema=observed.ACCEPT,
+            component_types=("rail", "tool", "skill"),
+            inspect=inspect,
+            absent=Verdict.UNCHECKED,
         ),
     ),
 )

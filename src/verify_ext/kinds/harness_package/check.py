@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from verify_ext.kinds.harness_package.acceptance_spec import NAMES, read_acceptance
 from verify_ext.kinds.harness_package.check_classes import check_classes, class_place
 from verify_ext.kinds.harness_package.check_declared import check_declared
 from verify_ext.kinds.harness_package.check_entries import check_entries
@@ -22,8 +23,8 @@ from verify_ext.kinds.harness_package.check_skills import Skill, check_skills, s
 from verify_ext.kinds.harness_package.contents import Contents
 from verify_ext.kinds.harness_package.entries import Entry, entries
 from verify_ext.kinds.harness_package.modules import Modules
-from verify_ext.model import Checked, Declared, Extension, Finding
-from verify_ext.source import Node
+from verify_ext.model import Checked, Declared, Extension, Finding, Layer
+from verify_ext.source import Node, Spot
 
 _SAME_LIMIT = 100
 
@@ -37,12 +38,17 @@ def check(extension: Extension) -> Checked:
     root = read_manifest(contents)
     requirements = read_requirements(contents)
     findings, components = ([root], ()) if isinstance(root, Finding) else _check_declared(contents, root)
+    place = Spot(root.location if isinstance(root, Finding) else root.source.top.location)
+    spec, of_spec = read_acceptance(contents, components, place)
+    has_spec = any(contents.is_file(name) for name in NAMES)
     return Checked(
-        findings=_limited(*findings, *requirements.findings, *check_files(contents)),
+        findings=_limited(*findings, *requirements.findings, *check_files(contents), *of_spec),
         components=components,
         requirements=requirements.lines,
         requirement_locations=requirements.locations,
-        location=root.location if isinstance(root, Finding) else root.source.top.location,
+        location=place.location,
+        required=(Layer.L3,) if has_spec else (),
+        facts={"acceptance": spec},
     )
 
 

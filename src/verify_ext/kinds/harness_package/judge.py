@@ -6,18 +6,26 @@ line in it is checked against what the extension holds before it is shown as a p
 
 from __future__ import annotations
 
-import ast
 import posixpath
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from verify_ext.kinds import Ask, Place, Seen
 from verify_ext.kinds.harness_package.judge_rules import RULES
+from verify_ext.kinds.harness_package.places import (
+    OWN_PREFIX,
+    RUNTIME_PREFIX,
+    card_place,
+    is_own_module,
+    place_of,
+    same_class,
+    trace_of,
+)
 from verify_ext.model import Checked, Declared, Extension, Finding, Provenance
-from verify_ext.source import SourceError, Spot, line_spot, parse_python, read_source
+from verify_ext.source import Spot
 
-OWN_PREFIX = "openjiuwen.extensions.harness."
-_RUNTIME_PREFIX = "openjiuwen_runtime_extensions."
+MANIFEST = "harness_config.yaml"
 FALLBACK_DESCRIPTION = "Skill located in "
 """What openjiuwen shows the model when it could not read a skill's own description."""
 
@@ -25,10 +33,10 @@ FALLBACK_DESCRIPTION = "Skill located in "
 # --- L1: imported and constructed ----------------------------------------------------------
 
 
-def construct_request(checked: Checked) -> dict[str, Any] | None:
+def ask_to_construct(checked: Checked, place: Place) -> Ask | None:
     """Ask for every declared rail and tool to be imported and constructed."""
     components = _classes(checked)
-    return {"components": components} if components else None
+    return Ask(request={"components": components}) if components else None
 
 
 def _classes(checked: Checked) -> list[dict[str, Any]]:
@@ -40,15 +48,15 @@ def _classes(checked: Checked) -> list[dict[str, Any]]:
 
 
 def judge_construct(
-    extension: Extension, checked: Checked, observed: dict[str, Any], baseline: dict[str, Any] | None
+    extension: Extension, checked: Checked, seen: Seen, baseline: Seen | None
 ) -> Iterator[Finding]:
     """Judge imports, constructors and tool cards."""
     declared = {part.id: part for part in checked.components}
-    seen = {item["id"]: item for item in observed["components"] if item["id"] in declared}
+    items = {item["id"]: item for item in seen.observed["components"] if item["id"] in declared}
     for part in checked.components:
         if part.type not in ("rail", "tool"):
             continue
-        item = seen.get(part.id)
+        item = items.get(part.id)
         if item is None:
             yield _finding("extension_crashed/component-not-reported", part, what=part.id)
         elif item["error"] is not None:
@@ -60,12 +68,12 @@ def judge_construct(
             yield _finding("class_init_failed/not-a-tool", part, class_name=part.name)
         else:
             yield from _judge_card(extension, part, item["card"])
-    yield from _same_names(extension, checked, seen)
+    yield from _same_names(extension, checked, items)
 
 
 def _construct_error(extension: Extension, part: Declared, error: dict[str, Any]) -> Finding:
     kind, message = error["type"], error["message"]
-    place = _place_of(extension, error) or Spot(part.location)
+    place = place_of(extension, error) or Spot(part.location)
     words: dict[str, Any] = {"class_name": part.name, "error": f"{kind}: {message}" if message else kind}
     if kind in ("SystemExit", "KeyboardInterrupt"):
         rule = "extension_crashed/exit-called"
@@ -85,7 +93,7 @@ def _construct_error(extension: Extension, part: Declared, error: dict[str, Any]
         component=part.id,
         expected="no exception",
         actual=str(words["error"]),
-        log=_trace(extension, error),
+        log=trace_of(extension, error),
         provenance=Provenance.OBSERVED,
         **words,
     )
@@ -95,9 +103,9 @@ def _import_rule(extension: Extension, error: dict[str, Any]) -> str:
     missing, message = error["missing_module"], error["message"]
     if missing is None:
         of_harness = error["type"] == "ImportError" and "from 'openjiuwen." in message
-        own = f"from '{OWN_PREFIX}" in message or f"from '{_RUNTIME_PREFIX}" in message
+        own = f"from '{OWN_PREFIX}" in message or f"from '{RUNTIME_PREFIX}" in message
         return f"module_import_failed/{'harness-api-missing' if of_harness and not own else 'import-raised'}"
-    if _is_own_module(missing):
+    if is_own_module(missing):
         return "module_import_failed/own-module-missing"
     if missing.partition(".")[0] == "openjiuwen":
         return "module_import_failed/harness-api-missing"
@@ -116,7 +124,7 @@ def _judge_card(extension: Extension, part: Declared, card: dict[str, Any] | Non
     if card is None:
         yield _finding("class_init_failed/card-missing", part, class_name=part.name)
         return
-    place = _card_place(extension, part)
+    place = card_place(extension, part)
     for name in ("id", "name"):
         if name not in card["given"] or not card[name]:
             yield _finding(f"class_init_failed/card-{name}-not-set", part, place, class_name=part.name)
@@ -171,7 +179,7 @@ def _same_names(extension: Extension, checked: Checked, seen: dict[str, Any]) ->
                 continue
             other = first.setdefault(card[field], part)
             if other is not part:
-                place = _card_place(extension, part)
+                place = card_place(extension, part)
                 rule = f"manifest_invalid/duplicate-tool-{field}"
                 yield _finding(rule, part, place, value=card[field], other=other.name)
 
@@ -179,24 +187,25 @@ def _same_names(extension: Extension, checked: Checked, seen: dict[str, Any]) ->
 # --- L2: loaded ----------------------------------------------------------------------------
 
 
-def load_request(checked: Checked) -> dict[str, Any] | None:
+def ask_to_load(checked: Checked, place: Place) -> Ask | None:
     """Ask for the package to be loaded through the harness's real entry."""
-    return {"manifest": "harness_config.yaml", "components": _classes(checked)}
+    return Ask(request={"manifest": MANIFEST, "components": _classes(checked)})
 
 
 def judge_load(
-    extension: Extension, checked: Checked, observed: dict[str, Any], baseline: dict[str, Any] | None
+    extension: Extension, checked: Checked, seen: Seen, usual: Seen | None
 ) -> Iterator[Finding]:
     """Judge what the agent carries after loading, and after unloading again."""
+    observed, baseline = seen.observed, None if usual is None else usual.observed
     if observed["error"] is not None:
         error = observed["error"]
         words = f"{error['type']}: {error['message']}"
         yield RULES.finding(
             "harness_load_failed/load-raised",
-            _place_of(extension, error) or Spot(checked.location),
+            place_of(extension, error) or Spot(checked.location),
             expected="the package is loaded",
             actual=words,
-            log=_trace(extension, error),
+            log=trace_of(extension, error),
             provenance=Provenance.OBSERVED,
             error=words,
         )
@@ -211,7 +220,7 @@ def _judge_rail(extension: Extension, part: Declared, observed: dict[str, Any]) 
     declared = _declared_class(part, observed)
     if f"rail:{declared['class']}" not in observed["labels"]:
         yield _missing_label("rail_not_registered/not-reported", part, observed)
-    elif not any(_same_class(rail, declared) for rail in observed["rails"]):
+    elif not any(same_class(rail, declared) for rail in observed["rails"]):
         yield _finding("rail_not_registered/not-on-agent", part, class_name=part.name)
 
 
@@ -221,7 +230,7 @@ def _judge_tool(extension: Extension, part: Declared, observed: dict[str, Any]) 
         yield _missing_label("tool_not_registered/not-reported", part, observed)
         return
     cards = observed["cards"]
-    if any(card["tool"] and _same_class(card["tool"], declared) for card in cards):
+    if any(card["tool"] and same_class(card["tool"], declared) for card in cards):
         return
     if any(card["tool"] is None for card in cards):
         yield _finding("tool_not_registered/no-instance", part, class_name=part.name)
@@ -241,13 +250,13 @@ def _names_of_harness(
     usual = {card["name"] for card in (baseline or {}).get("cards", ()) if not _is_canary(card)}
     for part in checked.components:
         for card in observed["cards"] if part.type == "tool" else ():
-            own = card["tool"] and _same_class(card["tool"], _declared_class(part, observed))
+            own = card["tool"] and same_class(card["tool"], _declared_class(part, observed))
             if own and card["name"] in usual:
                 yield _finding("tool_not_registered/name-of-harness-tool", part, name=card["name"])
 
 
 def _is_canary(card: dict[str, Any]) -> bool:
-    return card["tool"] is None or _is_own_module(card["tool"]["module"])
+    return card["tool"] is None or is_own_module(card["tool"]["module"])
 
 
 def _judge_skill(extension: Extension, part: Declared, observed: dict[str, Any]) -> Iterator[Finding]:
@@ -297,23 +306,6 @@ def _declared_class(part: Declared, observed: dict[str, Any]) -> dict[str, str]:
     return observed["classes"].get(part.id) or {"class": part.facts["class"], "module": part.facts["module"]}
 
 
-def _same_class(one: dict[str, str], other: dict[str, str]) -> bool:
-    return one["class"] == other["class"] and _tail(one["module"]) == _tail(other["module"])
-
-
-def _tail(module: str) -> str:
-    """Return a module's name without what the harness puts before an extension's own modules."""
-    if module.startswith(OWN_PREFIX):
-        return module.removeprefix(OWN_PREFIX)
-    if module.startswith(_RUNTIME_PREFIX):  # openjiuwen_runtime_extensions.<session>.<extension>.…
-        return module.removeprefix(_RUNTIME_PREFIX).partition(".")[2]
-    return module
-
-
-def _is_own_module(module: str) -> bool:
-    return module.startswith((OWN_PREFIX, _RUNTIME_PREFIX))
-
-
 def _missing_label(rule: str, part: Declared, observed: dict[str, Any]) -> Finding:
     return replace(
         _finding(rule, part, name=part.name),
@@ -358,37 +350,3 @@ def _finding(rule: str, part: Declared, place: Spot | None = None, **words: Any)
         provenance=Provenance.OBSERVED,
         **words,
     )
-
-
-def _place_of(extension: Extension, error: dict[str, Any]) -> Spot | None:
-    """Return the deepest frame of an exception that lies in a file of the extension."""
-    for frame in reversed(error["frames"]):
-        spot = line_spot(extension, frame["file"], frame["line"])
-        if spot is not None:
-            return spot
-    return None
-
-
-def _card_place(extension: Extension, part: Declared) -> Spot:
-    """Return the place of the `ToolCard(…)` call in the tool's module, else of the class."""
-    file = part.facts["module"].removeprefix(OWN_PREFIX).partition(".")[2].replace(".", "/") + ".py"
-    try:
-        module = parse_python(read_source(extension.root / file, extension.shown(file)))
-    except SourceError:
-        return Spot(part.location)
-    classes = [node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
-    scope: ast.AST = next((node for node in classes if node.name == part.name), module.tree)
-    calls = [node for within in (scope, module.tree) for node in ast.walk(within) if _is_card_call(node)]
-    return module.spot(calls[0]) if calls else Spot(part.location)
-
-
-def _is_card_call(node: ast.AST) -> bool:
-    """Return whether a node is the `ToolCard` of `ToolCard(…)` or `base.ToolCard(…)`."""
-    return (getattr(node, "id", None) or getattr(node, "attr", None)) == "ToolCard"
-
-
-def _trace(extension: Extension, error: dict[str, Any]) -> str | None:
-    """Return the extension's own frames as lines, outermost first."""
-    frames = [frame for frame in error["frames"] if frame["file"] in extension.files]
-    lines = [f"{extension.shown(frame['file'])}:{frame['line']} in {frame['function']}" for frame in frames]
-    return "\n".join([*lines, f"{error['type']}: {error['message']}"]) if lines else None

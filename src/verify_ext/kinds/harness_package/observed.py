@@ -101,3 +101,77 @@ LOAD: dict[str, Any] = {
     "if": {"properties": {"error": {"type": "null"}}},
     "then": {"required": ["unload"]},
 }
+
+_VALUE = {
+    "type": "object",
+    "properties": {"type": _TEXT, "foreign": _TEXTS},
+    "required": ["type", "value", "foreign"],
+}
+_RECORD = {
+    "type": "object",
+    "properties": {
+        "error": _ERROR,
+        "calls": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"name": _TEXT, "result": _VALUE, "error": _ERROR, "message": _TEXT},
+                "required": ["name", "result", "error", "message"],
+            },
+        },
+        "executions": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"name": _TEXT}, "required": ["name", "arguments"]},
+        },
+        "hooks": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"class": _TEXT, "module": _TEXT, "event": _TEXT, "error": _ERROR},
+                "required": ["class", "module", "event", "error"],
+            },
+        },
+        "stream": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"type": _TEXT, "text": _TEXT},
+                "required": ["type", "text"],
+            },
+        },
+    },
+    "required": ["error", "calls", "executions", "hooks", "stream"],
+}
+
+ACCEPT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "error": _ERROR,
+        "cards": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"name": _TEXT, "tool": {"anyOf": [_CLASS, {"type": "null"}]}},
+                "required": ["name", "tool"],
+            },
+        },
+        "steps": {"type": "object", "additionalProperties": _RECORD},
+        "files": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "step": _TEXT,
+                    "tool": {"type": ["string", "null"]},
+                    "how": {"enum": ["read", "write", "create", "append", "move"]},
+                    "path": _TEXT,
+                    "from": {"type": ["string", "null"]},
+                    "file": {"type": ["string", "null"]},
+                    "line": {"type": "integer"},
+                },
+                "required": ["step", "tool", "how", "path", "from", "file", "line"],
+            },
+        },
+    },
+    "required": ["error", "cards", "steps", "files"],
+}

@@ -11,6 +11,10 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
+MAX_ITERATIONS = 12
+"""Turns of the model for one query: a rail that steers every call would never end."""
+COMPLETION_TIMEOUT_S = 30.0
+
 
 class Contract(ABC):
     """The operations that differ between harness versions, and what derives from them.
@@ -24,8 +28,12 @@ class Contract(ABC):
     def version(self) -> str:
         return importlib.metadata.version("openjiuwen")
 
-    def new_agent(self) -> Any:
-        """Return a configured agent that runs no model and has loaded nothing yet."""
+    def new_agent(self, model_url: str | None = None, *, loop: bool = False) -> Any:
+        """Return a configured agent that has loaded nothing yet.
+
+        It asks the model at `model_url`, or has none. With `loop` it works in the outer task loop,
+        without which steering messages go nowhere.
+        """
         from openjiuwen.core.single_agent.schema.agent_card import AgentCard
         from openjiuwen.core.sys_operation import (
             LocalWorkConfig,
@@ -44,10 +52,24 @@ class Contract(ABC):
             )
         )
         agent = DeepAgent(AgentCard(name="test_agent", description="test")).configure(
-            DeepAgentConfig(enable_task_loop=False, sys_operation=operation)
+            DeepAgentConfig(
+                model=None if model_url is None else _model(model_url),
+                enable_task_loop=loop,
+                sys_operation=operation,
+                max_iterations=MAX_ITERATIONS,
+                completion_timeout=COMPLETION_TIMEOUT_S,
+            )
         )
         self.prepare(agent, operation)
         return agent
+
+    async def open_session(self, agent: Any, session_id: str, inputs: dict[str, Any]) -> Any:
+        """Return a session as a host makes one: rails and tools get it in every version."""
+        from openjiuwen.core.session.agent import create_agent_session
+
+        session = create_agent_session(session_id=session_id, card=agent.card)
+        await session.pre_run(inputs=inputs)
+        return session
 
     def prepare(self, agent: Any, operation: Any) -> None:  # noqa: B027 - nothing is a fine answer
         """Give the agent what this contract expects a host to carry."""
@@ -107,3 +129,16 @@ def pick() -> Contract:
     contract = importlib.import_module(f".{module}", __name__).CONTRACT
     assert isinstance(contract, Contract)
     return contract
+
+
+def _model(url: str) -> Any:
+    """Return a model that is asked at `url`, by a key that opens nothing."""
+    from openjiuwen.core.foundation.llm.model import Model
+    from openjiuwen.core.foundation.llm.schema.config import ModelClientConfig, ModelRequestConfig
+
+    return Model(
+        ModelClientConfig(
+            client_provider="OpenAI", api_key="none", api_base=url, verify_ssl=False, max_retries=0
+        ),
+        ModelRequestConfig(model="scripted"),
+    )

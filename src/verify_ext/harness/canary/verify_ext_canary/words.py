@@ -1,3 +1,3 @@
 """A module of the package's own, so that the canary notices when those cannot be imported."""
 
-DESCRIPTION = "Returns the text that it is given."
+DESCRIPTION = "Writes the text that it is given to a file."

@@ -1,22 +1,13 @@
-"""What runs inside the harness for a harness package: says what it saw, judges nothing.
-
-Standard library and openjiuwen only. `EXERCISES` maps a name to a function of the contract
-adapter, the request and `say` (which reports progress, so that a crash has a place); each
-returns plain data for `judge.py`.
-"""
+"""Imports, constructs, loads and unloads a package, and says what it saw (L1 and L2)."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-Say = Callable[[dict[str, Any]], None]
-
-_TEXT_LIMIT = 2_000
+from .shown import TEXT_LIMIT, Say, cut, error_of, relative
 
 
 def construct(contract: Any, request: dict[str, Any], say: Say) -> dict[str, Any]:
@@ -40,7 +31,7 @@ def _construct_one(contract: Any, root: Path, item: dict[str, Any], say: Say) ->
         seen["is_rail"] = _is_rail(instance)
         seen["is_tool"] = _is_tool(instance)
     except BaseException as error:  # SystemExit and KeyboardInterrupt too: the extension raised it
-        seen["error"] = {"stage": stage, **_error(error, root)}
+        seen["error"] = {"stage": stage, **error_of(error, root)}
     return seen
 
 
@@ -69,7 +60,7 @@ def _card(tool: Any) -> dict[str, Any] | None:
         shown = json.loads(json.dumps(parameters, allow_nan=False))
         problem = None
     except (TypeError, ValueError, RecursionError) as error:
-        shown, problem = None, _cut(str(error), _TEXT_LIMIT)
+        shown, problem = None, cut(str(error), TEXT_LIMIT)
     return {
         "id": str(card.id),
         "name": str(card.name),
@@ -103,7 +94,7 @@ async def _load(contract: Any, request: dict[str, Any], say: Say) -> dict[str, A
         loaded = await contract.load(agent, manifest)
         await contract.settle(agent)
     except BaseException as error:
-        seen["error"] = _error(error, root)
+        seen["error"] = error_of(error, root)
         return seen
     seen["labels"] = [_shown_label(label, root) for label in contract.labels(loaded)]
     seen["classes"] = {item["id"]: _declared_class(contract, root, item) for item in request["components"]}
@@ -115,19 +106,19 @@ async def _load(contract: Any, request: dict[str, Any], say: Say) -> dict[str, A
         seen["skills"] += [
             {
                 "name": str(skill.name),
-                "description": _cut(str(skill.description), 20_000),
-                "folder": _relative(Path(str(skill.directory)), root),
+                "description": cut(str(skill.description), 20_000),
+                "folder": relative(Path(str(skill.directory)), root),
             }
             for skill in rail.skills
         ]
-    seen["skill_dirs"] = [_relative(Path(folder), root) for folder in seen["skill_dirs"]]
+    seen["skill_dirs"] = [relative(Path(folder), root) for folder in seen["skill_dirs"]]
     seen["unload"] = await _unload(contract, agent, manifest, loaded, before, say)
     return seen
 
 
 def _shown_label(label: str, root: Path) -> str:
     kind, _, name = label.partition(":")
-    return f"{kind}:{_relative(Path(name), root)}" if kind == "skill_dir" else label
+    return f"{kind}:{relative(Path(name), root)}" if kind == "skill_dir" else label
 
 
 def _registered(contract: Any, card: Any) -> dict[str, Any]:
@@ -155,6 +146,12 @@ def _names(loaded: type) -> dict[str, str]:
     return {"class": loaded.__name__, "module": str(loaded.__module__)}
 
 
+def _is_of_harness(contract: Any, card: Any) -> bool:
+    """Return whether a tool is the harness's own: for skills it adds some, and keeps them."""
+    module = str(type(contract.tool(getattr(card, "id", None))).__module__)
+    return module.startswith("openjiuwen.") and not module.startswith("openjiuwen.extensions.")
+
+
 async def _unload(
     contract: Any, agent: Any, manifest: Path, loaded: Any, before: dict[str, list[str]], say: Say
 ) -> dict[str, Any]:
@@ -162,7 +159,7 @@ async def _unload(
     try:
         await contract.unload(agent, manifest, loaded)
     except BaseException as error:
-        return {"error": _error(error, manifest.parent), "left": {}}
+        return {"error": error_of(error, manifest.parent), "left": {}}
     after = _residue(contract, agent)
     left = {name: sorted(set(after[name]) - set(before[name])) for name in after}
     return {"error": None, "left": {name: items for name, items in left.items() if items}}
@@ -172,71 +169,8 @@ def _residue(contract: Any, agent: Any) -> dict[str, list[str]]:
     """Return what an agent carries that a package may have brought."""
     builder = agent.system_prompt_builder
     return {
-        "tools": [str(card.name) for card in contract.cards(agent)],
+        "tools": [str(card.name) for card in contract.cards(agent) if not _is_of_harness(contract, card)],
         "rails": [type(rail).__name__ for rail in contract.rails(agent)],
         "skills": [str(skill.name) for rail in contract.skill_rails(agent) for skill in rail.skills],
         "prompt sections": [] if builder is None else [str(name) for name in builder.get_all_sections()],
     }
-
-
-def _error(error: BaseException, root: Path) -> dict[str, Any]:
-    """Return an exception as data: its type, its words, where inside the extension it came from."""
-    chain = _chain(error)
-    deepest = next((found for found in reversed(chain) if _frames(found, root)), chain[-1])
-    return {
-        "type": type(deepest).__name__,
-        "message": _cut(_words(deepest).replace(f"{root.parent}/", ""), _TEXT_LIMIT),
-        "missing_module": _missing_module(deepest),
-        "frames": _frames(deepest, root),
-    }
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """Return an exception and what caused it, outermost first: harnesses wrap what they catch."""
-    chain = [error]
-    while len(chain) < 20:
-        cause = chain[-1].__cause__ or (None if chain[-1].__suppress_context__ else chain[-1].__context__)
-        if cause is None or cause in chain:
-            break
-        chain.append(cause)
-    return chain
-
-
-def _words(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # a __str__ of the extension's own
-        return "(its message cannot be shown)"
-
-
-def _missing_module(error: BaseException) -> str | None:
-    return error.name if isinstance(error, ModuleNotFoundError) else None
-
-
-def _frames(error: BaseException, root: Path) -> list[dict[str, Any]]:
-    frames = [
-        {"file": relative, "line": frame.lineno or 1, "function": frame.name}
-        for frame in traceback.extract_tb(error.__traceback__)
-        if (relative := _inside(frame.filename, root))
-    ]
-    if isinstance(error, SyntaxError) and error.filename and (relative := _inside(error.filename, root)):
-        frames.append({"file": relative, "line": error.lineno or 1, "function": "<module>"})
-    return frames[-50:]
-
-
-def _inside(file: str, root: Path) -> str | None:
-    try:
-        return Path(file).resolve().relative_to(root).as_posix()
-    except (ValueError, OSError):
-        return None
-
-
-def _relative(path: Path, root: Path) -> str:
-    return _inside(str(path), root) or str(path)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[:limit] + f"… ({len(text) - limit} more characters)"
-
-
-EXERCISES = {"construct": construct, "load": load}
