@@ -14,7 +14,7 @@ from verify_ext.reading import read
 
 
 def result(extension: Extension, check: object = KIND.check) -> CheckResult:
-    return read(extension, replace(KIND, check=check)).result()  # type: ignore[arg-type]
+    return next(read(extension, replace(KIND, check=check)).results())  # type: ignore[arg-type]
 
 
 def test_a_file_that_cannot_be_read(good_package: Path) -> None:

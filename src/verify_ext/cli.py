@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from verify_ext.events import EventLog
     from verify_ext.model import Report
 
-COMMANDS = ("run", "prepare", "verify", "report", "explain", "doctor")
+COMMANDS = ("run", "prepare", "verify", "report", "artifact", "explain", "doctor")
 
 _EPILOG = """\
 Plain `verify-ext PATHS` is prepare, verify and report in a row.
@@ -104,6 +104,16 @@ def _parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="show the results of an earlier verify")
     report.add_argument("results", type=Path, metavar="RESULTS", help="the results.json that verify wrote")
     report.set_defaults(command=_report)
+    artifact = commands.add_parser(
+        "artifact",
+        help="say whether files are what they claim to be: PPTX, DOCX, XLSX, PDF, images, JSON, CSV, ZIP",
+    )
+    artifact.set_defaults(command=_artifact)
+    artifact.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    artifact.add_argument(
+        "--format", metavar="FORMAT", help="what they must be (default: what their names say)"
+    )
+    artifact.add_argument("--output", type=Path, metavar="FILE", help="write results.json here")
     explain = commands.add_parser("explain", help="explain a code or a rule")
     explain.add_argument("name", metavar="CODE[/RULE]")
     explain.set_defaults(command=_explain)
@@ -137,6 +147,13 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     add(
         "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="deadline of each job (default: 60)"
     )
+    add(
+        "--repeat",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="take each tool test N times; results must not differ",
+    )
     add("--output", type=Path, metavar="FILE", help="write results.json here")
     add(
         "--require-protections",
@@ -144,6 +161,12 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
         help="judge nothing where a part of the jail is missing",
     )
     add("--allow-empty", action="store_true", help="finding no extension is a success")
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text[:9]) <= 20:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 1 and 20")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
@@ -170,6 +193,7 @@ def _options(parsed: argparse.Namespace, *, offline: bool) -> Options:
         cache=_resolved(parsed.cache or default_cache()),
         limits=Limits(deadline_s=getattr(parsed, "timeout", 60.0)),
         allow_empty=getattr(parsed, "allow_empty", False),
+        repeat=getattr(parsed, "repeat", 1),
         require_protections=getattr(parsed, "require_protections", False),
     )
 
@@ -197,11 +221,31 @@ def _verify(parsed: argparse.Namespace) -> int:
 def _verified(parsed: argparse.Namespace, send: Callable[[Report], None], *, offline: bool) -> int:
     from verify_ext.pipeline import verify
 
+    options = _options(parsed, offline=offline)
+    return _shown(parsed, lambda log: verify(options, log), send)
+
+
+def _artifact(parsed: argparse.Namespace) -> int:
+    from verify_ext.artifacts import all_formats
+    from verify_ext.artifacts.command import examine_files
+    from verify_ext.report.publish import show
+
+    names = [known.name for known in all_formats()]
+    if parsed.format is not None and parsed.format not in names:
+        print(f"verify-ext: --format {parsed.format!r}: known are {', '.join(names)}", file=sys.stderr)
+        return EXIT_USAGE
+    return _shown(parsed, lambda log: examine_files(parsed.files, parsed.format, log), show)
+
+
+def _shown(
+    parsed: argparse.Namespace, use_case: Callable[[EventLog], None], send: Callable[[Report], None]
+) -> int:
+    """Run a use case, write its results where they were asked for, and show them."""
     try:
         if parsed.output:  # known before the work is done; and nobody takes an old file for a new one
             _write(parsed.output, "")
             parsed.output.unlink()
-        report = _recorded(verify, _options(parsed, offline=offline))
+        report = _recorded(use_case)
         if parsed.output:
             from verify_ext.report import results
 
@@ -237,7 +281,8 @@ def _prepare(parsed: argparse.Namespace) -> int:
     from verify_ext.pipeline import prepare
     from verify_ext.report.annotations import log_line
 
-    report = _recorded(prepare, _options(parsed, offline=False))
+    options = _options(parsed, offline=False)
+    report = _recorded(lambda log: prepare(options, log))
     for finding in report.findings:
         print(f"{log_line(finding)}\n  {finding.remedy}")
     # What an extension is to blame for is said again by verify, which also decides about it.
@@ -246,7 +291,7 @@ def _prepare(parsed: argparse.Namespace) -> int:
     return report.gate.exit_code if blamed or cancelled else 0
 
 
-def _recorded(use_case: Callable[[Options, EventLog], None], options: Options) -> Report:
+def _recorded(use_case: Callable[[EventLog], None]) -> Report:
     """Run a use case, cut short by SIGINT or SIGTERM, and return the Report of what was done."""
     from verify_ext.bugs import unexpected
     from verify_ext.events import EventLog, Finished, TroubleFound, fold
@@ -257,7 +302,7 @@ def _recorded(use_case: Callable[[Options, EventLog], None], options: Options) -
     with Progress(sys.stderr) as progress, _cancellable():
         log = EventLog(progress.show)
         try:
-            use_case(options, log)
+            use_case(log)
         except Cancelled as cancelled:
             cancelled_by = cancelled.number
         except Exception as error:  # noqa: BLE001 - our own bug: said as such, and what was found out is kept

@@ -36,5 +36,7 @@ class Options:
     cache: Path
     limits: Limits
     allow_empty: bool = False
+    repeat: int = 1
+    """How often each tool test is taken in fresh sessions; what differs is a finding."""
     require_protections: bool = False
     """Judge nothing where a part of the jail is missing."""

@@ -158,7 +158,7 @@ def _exercise_in(
     requirement, subjects = environment.requirement, [subject for subject, _ in plans]
     log.append(EnvironmentPreparing(what=f"starting {requirement}"))
     try:
-        with open_harness(environment, kinds, scratch, options.limits) as ready:
+        with open_harness(environment, kinds, scratch, options.limits, options.repeat) as ready:
             log.append(EnvironmentReady(harness=ready.state, protections=ready.protections))
             if options.require_protections:
                 demand(ready.protections)

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 from verify_ext.bugs import unexpected
 from verify_ext.codes import MANIFEST_INVALID, RESOURCE_LIMIT_EXCEEDED, Rule, Rules
-from verify_ext.events import STATIC, STATIC_CRITERIA, CheckResult, SubjectDigested, component_verdicts, verdict_of
+from verify_ext.events import (
+    STATIC,
+    STATIC_CRITERIA,
+    CheckResult,
+    SubjectDigested,
+    component_verdicts,
+    verdict_of,
+)
 from verify_ext.evidence.digest import PackageTooLarge, UnreadableFile, digest
 from verify_ext.kinds import Kind
 from verify_ext.model import Checked, Extension, Finding, Layer, Severity

@@ -13,7 +13,9 @@ from typing import Any
 _DEPTH_LIMIT, _WIDTH_LIMIT = 8, 50
 _TEXT_LIMIT = 2_000
 _PATH_NAME = re.compile(r"(?:^|_)(?:path|file|filename|filepath|output|dest|destination)$")
-_SUFFIX = re.compile(r"\.(pptx|docx|xlsx|pdf|png|jpe?g|gif|webp|bmp|tiff?|svg|json|csv|zip|txt|md|html)\b", re.I)
+_SUFFIX = re.compile(
+    r"\.(pptx|docx|xlsx|pdf|png|jpe?g|gif|webp|bmp|tiff?|svg|json|csv|zip|txt|md|html)\b", re.I
+)
 _FORMATS = {
     "date": "2026-01-31",
     "date-time": "2026-01-31T12:00:00Z",
@@ -39,7 +41,9 @@ def _object(schema: Mapping[str, Any], output: str, depth: int) -> dict[str, Any
     required = schema.get("required")
     if not isinstance(properties, Mapping):
         return {}
-    wanted = set(required) if isinstance(required, list) and all(isinstance(x, str) for x in required) else set()
+    wanted = (
+        set(required) if isinstance(required, list) and all(isinstance(x, str) for x in required) else set()
+    )
     return {
         name: _value(name, below, output, depth + 1)
         for name, below in list(properties.items())[:_WIDTH_LIMIT]

@@ -8,7 +8,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.mutations.accept_harmless import ARGUMENTS, CALL, RAIL, RAIL_HEAD, TOOL, only_rail, only_result, spec
+from tests.mutations.accept_harmless import (
+    ARGUMENTS,
+    CALL,
+    RAIL,
+    RAIL_HEAD,
+    TOOL,
+    only_rail,
+    only_result,
+    spec,
+)
 from tests.mutations.edit import add_tool, append, replace
 
 SAVE = "        deck.save(str(path))\n"
@@ -257,7 +266,9 @@ def size_is_made_up(package: Path) -> None:
 
 def size_is_taken_too_early(package: Path) -> None:
     """artifact_format_invalid/claimed-size"""
-    replace(package / TOOL, SAVE, '        path.write_bytes(b"PK")\n        size = path.stat().st_size\n' + SAVE)
+    replace(
+        package / TOOL, SAVE, '        path.write_bytes(b"PK")\n        size = path.stat().st_size\n' + SAVE
+    )
     replace(package / TOOL, RETURN_SIZE, '"size_bytes": size')
 
 
@@ -281,7 +292,10 @@ def hook_raises(package: Path) -> None:
 
 def another_hook_raises(package: Path) -> None:
     """rail_hook_not_observed/hook-raised"""
-    append(package / RAIL, "    async def after_tool_call(self, ctx):\n        ctx.inputs.tool_result['slides'] /= 0")
+    append(
+        package / RAIL,
+        "    async def after_tool_call(self, ctx):\n        ctx.inputs.tool_result['slides'] /= 0",
+    )
 
 
 def hook_uses_what_the_context_lacks(package: Path) -> None:
@@ -361,8 +375,16 @@ def state_is_shipped(package: Path) -> None:
 
 def state_is_not_json(package: Path) -> None:
     """rail_hook_not_observed/state-file-not-json"""
-    replace(package / STATE, 'json.loads(path.read_text(encoding="utf-8"))', "__import__('ast').literal_eval(path.read_text())")
-    replace(package / STATE, 'json.dump({"requests": requests}, stream, ensure_ascii=False)', 'print({"requests": requests}, file=stream)')
+    replace(
+        package / STATE,
+        'json.loads(path.read_text(encoding="utf-8"))',
+        "__import__('ast').literal_eval(path.read_text())",
+    )
+    replace(
+        package / STATE,
+        'json.dump({"requests": requests}, stream, ensure_ascii=False)',
+        'print({"requests": requests}, file=stream)',
+    )
 
 
 def state_lacks_a_field(package: Path) -> None:
@@ -522,7 +544,10 @@ def tool_reads_another_file(package: Path) -> None:
     """rail_tool_state_not_shared/other-file"""
     replace(package / TOOL, "read_requests(session.get_session_id())", "read_requests(self.card.id)")
     text = (package / STATE).read_text(encoding="utf-8")
-    text = text.replace("    if not path.is_file():\n", "    (STATE_FOLDER / f'{session_id}.txt').exists()\n    if not path.is_file():\n")
+    text = text.replace(
+        "    if not path.is_file():\n",
+        "    (STATE_FOLDER / f'{session_id}.txt').exists()\n    if not path.is_file():\n",
+    )
     text += '''
 
 def first_time(session_id: str) -> None:
@@ -536,19 +561,25 @@ def first_time(session_id: str) -> None:
 '''
     (package / STATE).write_text(text, encoding="utf-8")
     replace(package / TOOL, "import read_requests", "import first_time, read_requests")
-    replace(package / TOOL, "        requests = read", "        first_time(self.card.id)\n        requests = read")
+    replace(
+        package / TOOL, "        requests = read", "        first_time(self.card.id)\n        requests = read"
+    )
 
 
 def state_is_kept_in_memory(package: Path) -> None:
     """state_source_not_allowed/kept-in-memory"""
     text = (package / STATE).read_text(encoding="utf-8")
     start = text.index("def read_requests")
-    text = text[:start] + '''def read_requests(session_id: str) -> list[str]:
+    text = (
+        text[:start]
+        + '''def read_requests(session_id: str) -> list[str]:
     """Return what this process has heard; the file is only written."""
     return list(json.loads(os.environ.get(session_id, "[]")))
 
 
-''' + text[text.index("def add_request"):]
+'''
+        + text[text.index("def add_request") :]
+    )
     text = text.replace("request]\n", "request]\n        os.environ[session_id] = json.dumps(requests)\n")
     (package / STATE).write_text(text, encoding="utf-8")
 
@@ -560,7 +591,7 @@ def state_of_all_sessions_is_one(package: Path) -> None:
     """
     text = (package / STATE).read_text(encoding="utf-8")
     text = text.replace("{session_id}", "{kind(session_id)}")
-    text += '\n\ndef kind(session_id: str) -> str:\n    """Return what sessions have in common."""\n    return type(session_id).__name__\n'
+    text += "\n\ndef kind(session_id: str) -> str:\n    return type(session_id).__name__\n"
     (package / STATE).write_text(text, encoding="utf-8")
 
     def edit(data: dict[str, Any]) -> None:
@@ -572,16 +603,23 @@ def state_of_all_sessions_is_one(package: Path) -> None:
 
 def state_is_written_in_place(package: Path) -> None:
     """state_write_not_atomic/written-in-place"""
-    replace(package / STATE, "        os.replace(temporary, STATE_FOLDER / f\"{session_id}.json\")", '''        target = os.path.join(os.path.dirname(temporary), f"{session_id}.json")
+    replace(
+        package / STATE,
+        '        os.replace(temporary, STATE_FOLDER / f"{session_id}.json")',
+        """        target = os.path.join(os.path.dirname(temporary), f"{session_id}.json")
         with open(temporary) as draft, open(target, "w") as final:
             final.write(draft.read())
-        os.remove(temporary)''')
+        os.remove(temporary)""",
+    )
 
 
 def updates_are_lost(package: Path) -> None:
     """state_write_not_atomic/update-lost"""
     (package / RAIL).write_text(
-        RAIL_HEAD.replace('\n\nclass', '\nfrom openjiuwen.extensions.harness.deck_maker.state import read_requests, write_requests\n\n\nclass')
+        RAIL_HEAD.replace(
+            "\n\nclass",
+            "\nfrom openjiuwen.extensions.harness.deck_maker.state import read_requests, write_requests\n\n\nclass",
+        )
         + '''    async def before_invoke(self, ctx):
         """Append the query; whoever comes in between is forgotten."""
         import asyncio
@@ -594,7 +632,10 @@ def updates_are_lost(package: Path) -> None:
         encoding="utf-8",
     )
     text = (package / STATE).read_text(encoding="utf-8")
-    text = text.replace("def add_request(session_id: str, request: str)", "def write_requests(session_id: str, requests: list[str])")
+    text = text.replace(
+        "def add_request(session_id: str, request: str)",
+        "def write_requests(session_id: str, requests: list[str])",
+    )
     text = text.replace("        requests = [*read_requests(session_id), request]\n", "")
     (package / STATE).write_text(text, encoding="utf-8")
 
@@ -676,7 +717,7 @@ def rail_takes_the_skills_out_of_the_prompt(package: Path) -> None:
 
     spec(package, edit)
     text = (package / RAIL).read_text(encoding="utf-8")
-    text += '''
+    text += """
     async def before_invoke(self, ctx):
         import os
         from pathlib import Path
@@ -686,9 +727,14 @@ def rail_takes_the_skills_out_of_the_prompt(package: Path) -> None:
         name = f"{ctx.session.get_session_id()}.json"
         (folder / f"{name}.tmp").write_text("{}")
         os.replace(folder / f"{name}.tmp", folder / name)
-'''
+"""
     (package / RAIL).write_text(text, encoding="utf-8")
-    spec(package, lambda data: data["rail_tests"][0]["assertions"].update(observable_state_file=".state/<session_id>.json"))
+    spec(
+        package,
+        lambda data: data["rail_tests"][0]["assertions"].update(
+            observable_state_file=".state/<session_id>.json"
+        ),
+    )
 
 
 def skill_does_not_say_what_is_expected(package: Path) -> None:

@@ -227,8 +227,14 @@ def state_kept_by_hooks_of_tools(package: Path) -> None:
 def tool_output_object(package: Path) -> None:
     """The result is the harness's own ToolOutput, its fields in `data`."""
     text = (package / TOOL).read_text(encoding="utf-8")
-    text = text.replace("        return {\n", "        from openjiuwen.harness.tools.base_tool import ToolOutput\n\n        found = {\n")
-    text = text.replace('"requests": requests,\n        }\n', '"requests": requests,\n        }\n        return ToolOutput(success=True, data=found)\n')
+    text = text.replace(
+        "        return {\n",
+        "        from openjiuwen.harness.tools.base_tool import ToolOutput\n\n        found = {\n",
+    )
+    text = text.replace(
+        '"requests": requests,\n        }\n',
+        '"requests": requests,\n        }\n        return ToolOutput(success=True, data=found)\n',
+    )
     (package / TOOL).write_text(text, encoding="utf-8")
 
 

@@ -13,6 +13,7 @@ import pkgutil
 import stat
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from verify_ext.artifacts.codes import ARTIFACT_FORMAT_INVALID, ARTIFACT_NOT_CREATED
 from verify_ext.artifacts.guess import describe
@@ -136,7 +137,7 @@ def examine(
     if isinstance(file, Finding):
         return Examined(format=None, findings=(file,))
     if file.size < expected.min_bytes:
-        words = {"expected": f"{expected.min_bytes} bytes", "actual": f"{file.size} bytes"}
+        words: dict[str, Any] = {"expected": f"{expected.min_bytes} bytes", "actual": f"{file.size} bytes"}
         finding = RULES.finding("artifact_format_invalid/smaller-than-asked", file, **words)
         return Examined(format=None, findings=(finding,))
     promised = format_of_suffix(file.suffix)
@@ -189,9 +190,7 @@ def _examine(
     elif promised is not wanted and file.suffix and (promised is not None or expected.asked_for):
         findings.append(_other_suffix(file, wanted))
     examined = wanted.examine(file, depth, expected)
-    return Examined(
-        format=examined.format, facts=examined.facts, findings=(*findings, *examined.findings)
-    )
+    return Examined(format=examined.format, facts=examined.facts, findings=(*findings, *examined.findings))
 
 
 def _says_itself(wanted: Format, actual: Format | None) -> bool:
@@ -203,10 +202,10 @@ def _says_itself(wanted: Format, actual: Format | None) -> bool:
 
 def _other(file: ArtifactFile, wanted: Format, actual: Format | None) -> Finding:
     what = describe(file) if actual is None else actual.name
-    words = {"expected": wanted.name, "actual": what}
+    words: dict[str, Any] = {"expected": wanted.name, "actual": what}
     return RULES.finding("artifact_format_invalid/other-format", file, **words)
 
 
 def _other_suffix(file: ArtifactFile, actual: Format) -> Finding:
-    words = {"expected": actual.suffixes[0], "actual": actual.name, "suffix": file.suffix}
+    words: dict[str, Any] = {"expected": actual.suffixes[0], "actual": actual.name, "suffix": file.suffix}
     return RULES.finding("artifact_format_invalid/other-suffix", file, **words)

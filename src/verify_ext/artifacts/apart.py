@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -55,13 +55,11 @@ class Request:
 
     path: Path
     shown: str
-    expected: Expected = Expected()
+    expected: Expected = field(default_factory=Expected)
     depth: Depth = Depth.CONTENT
 
 
-def examine_apart(
-    requests: Sequence[Request], *, deadline_s: float, memory_bytes: int
-) -> list[Examined]:
+def examine_apart(requests: Sequence[Request], *, deadline_s: float, memory_bytes: int) -> list[Examined]:
     """Examine files in a limited process; return what was found of each, in order.
 
     `deadline_s` holds for each file, `memory_bytes` for the process. A file that ends the process
@@ -119,7 +117,8 @@ def _talk(
     process: subprocess.Popen[bytes], requests: Sequence[Request], deadline_s: float
 ) -> tuple[list[Examined], tuple[str, str]]:
     """Ask for one file after the other until the process fails."""
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
     answers: list[Examined] = []
     for request in requests:
         asked = {**asdict(request), "path": os.fspath(request.path), "depth": int(request.depth)}
@@ -156,7 +155,9 @@ def _line(stream: IO[bytes], deadline_s: float) -> bytes | None:
 def _ending(status: int) -> str:
     if status < 0:
         return f"its reader was ended by signal {-status}"
-    return "its reader ran out of memory" if status == _NO_MEMORY else f"its reader ended with status {status}"
+    return (
+        "its reader ran out of memory" if status == _NO_MEMORY else f"its reader ended with status {status}"
+    )
 
 
 _NO_MEMORY = 71
@@ -164,7 +165,9 @@ _NO_MEMORY = 71
 
 def _examined(data: dict[str, Any]) -> Examined:
     return Examined(
-        format=data["format"], facts=data["facts"], findings=tuple(_finding(each) for each in data["findings"])
+        format=data["format"],
+        facts=data["facts"],
+        findings=tuple(_finding(each) for each in data["findings"]),
     )
 
 
@@ -207,7 +210,9 @@ def _limit(memory_bytes: int) -> None:
         (resource.RLIMIT_NOFILE, 64),
     ):
         _, hard = resource.getrlimit(name)
-        resource.setrlimit(name, (value, value) if hard == resource.RLIM_INFINITY else (min(value, hard), hard))
+        resource.setrlimit(
+            name, (value, value) if hard == resource.RLIM_INFINITY else (min(value, hard), hard)
+        )
 
 
 def _allow(seconds: int) -> None:

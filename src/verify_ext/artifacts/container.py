@@ -10,6 +10,8 @@ import struct
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 from verify_ext.artifacts.codes import ARTIFACT_FORMAT_INVALID
 from verify_ext.artifacts.model import ArtifactFile
@@ -125,7 +127,14 @@ class Archive:
             self._refuse("zip-too-many-entries", actual=str(count))
         try:
             self._zip = zipfile.ZipFile(file.path)
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error, RuntimeError) as error:
+        except (
+            zipfile.BadZipFile,
+            OSError,
+            ValueError,
+            NotImplementedError,
+            struct.error,
+            RuntimeError,
+        ) as error:
             self._refuse("zip-damaged", problem=str(error))
         self.entries = tuple(_entry(info) for info in self._zip.infolist() if not info.is_dir())
         self.folders = tuple(info.filename for info in self._zip.infolist() if info.is_dir())
@@ -139,10 +148,10 @@ class Archive:
     def __exit__(self, *_: object) -> None:
         self._zip.close()
 
-    def _refuse(self, rule: str, **words: str) -> None:
+    def _refuse(self, rule: str, **words: Any) -> None:
         raise ArchiveError(RULES.finding(f"artifact_format_invalid/{rule}", self.file, **words)) from None
 
-    def say(self, rule: str, **words: str) -> None:
+    def say(self, rule: str, **words: Any) -> None:
         """Note a finding of this module."""
         self.findings.append(RULES.finding(f"artifact_format_invalid/{rule}", self.file, **words))
 
@@ -153,7 +162,7 @@ class Archive:
                 self.say("zip-encrypted", entry=entry.name)
                 return
         ordered = sorted(self.entries, key=lambda entry: entry.offset)
-        for entry, following in zip(ordered, ordered[1:], strict=False):
+        for entry, following in pairwise(ordered):
             if entry.offset + 30 + entry.compressed > following.offset:
                 self.say("zip-entries-overlap", entry=entry.name, other=following.name)
                 return
@@ -193,7 +202,14 @@ class Archive:
                         self.say("zip-not-fully-checked", problem=problem)
                         return
                     yield block
-        except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
+        except (
+            zipfile.BadZipFile,
+            OSError,
+            EOFError,
+            ValueError,
+            NotImplementedError,
+            RuntimeError,
+        ) as error:
             self.say("zip-entry-damaged", entry=entry.name, problem=str(error) or type(error).__name__)
         except Exception as error:  # noqa: BLE001 - zlib and lzma have errors of their own
             self.say("zip-entry-damaged", entry=entry.name, problem=f"{type(error).__name__}: {error}")

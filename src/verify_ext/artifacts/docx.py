@@ -13,7 +13,7 @@ from verify_ext.artifacts.opc import Package, Part, document_type
 from verify_ext.codes import Code, Rule, Rules
 from verify_ext.model import Finding, Severity
 
-TYPES = {
+TYPES: dict[str, tuple[str, ...]] = {
     ".docx": ("wordprocessingml.document.main+xml",),
     ".docm": ("document.macroEnabled.main+xml",),
     ".dotx": ("wordprocessingml.template.main+xml",),
@@ -49,16 +49,65 @@ def _rule(
 
 RULES = Rules(
     _rule("docx-no-body", "{part} has no body", "Write w:body.", "ECMA-376 Part 1, 17.2.2"),
-    _rule("docx-cell-without-paragraph", "{part}: a table cell does not end in a paragraph", "End each w:tc with a w:p, even an empty one.", "open-xml-templating/docxtemplater#226, bokuweb/docx-rs#918"),
-    _rule("docx-paragraph-id", "{part}: the paragraph id {value} is not below 80000000", "Write ids from 00000001 to 7FFFFFFF.", "MS-DOCX 2.6.2.3 (ST_LongHexNumber, paraId)"),
-    _rule("docx-reference-missing", "{part} refers to the {kind} {id}, which is not there", "Add it, or remove the reference.", "jvoisin/mat2#7; ECMA-376 Part 1, 17.13.4, 17.11"),
-    _rule("docx-nesting", "{part}: {what}", "Nest elements as the schema says: body, p, r, t.", "ECMA-376 Part 1, 17.3"),
-    _rule("docx-properties-late", "{part}: {name} is not the first child of its element", "Write the properties first.", "ECMA-376 Part 1, 17.3.1.26, 17.3.2.28"),
-    _rule("docx-value", "{part}: {name}={value} is not a value of the schema", "Use a value that the schema knows.", "ECMA-376 Part 1, 17.18"),
-    _rule("docx-number", "{part}: {name}={value} is no whole number", "Round lengths to whole twentieths of a point.", "ECMA-376 Part 1, 17.18.87, 17.18.81"),
-    _rule("docx-id-twice", "{part}: the {kind} id {id} is there twice", "Give each an id of its own.", "anthropics/skills#489", Severity.WARNING, why="Some versions of Word ask for repair."),
-    _rule("docx-nothing-shown", "the document shows nothing", "Write text, or put pictures or tables in.", "docs/design.md, section 9", code=ARTIFACT_PLACEHOLDER_OUTPUT, why="There is nothing to read."),
-)  # fmt: skip
+    _rule(
+        "docx-cell-without-paragraph",
+        "{part}: a table cell does not end in a paragraph",
+        "End each w:tc with a w:p, even an empty one.",
+        "open-xml-templating/docxtemplater#226, bokuweb/docx-rs#918",
+    ),
+    _rule(
+        "docx-paragraph-id",
+        "{part}: the paragraph id {value} is not below 80000000",
+        "Write ids from 00000001 to 7FFFFFFF.",
+        "MS-DOCX 2.6.2.3 (ST_LongHexNumber, paraId)",
+    ),
+    _rule(
+        "docx-reference-missing",
+        "{part} refers to the {kind} {id}, which is not there",
+        "Add it, or remove the reference.",
+        "jvoisin/mat2#7; ECMA-376 Part 1, 17.13.4, 17.11",
+    ),
+    _rule(
+        "docx-nesting",
+        "{part}: {what}",
+        "Nest elements as the schema says: body, p, r, t.",
+        "ECMA-376 Part 1, 17.3",
+    ),
+    _rule(
+        "docx-properties-late",
+        "{part}: {name} is not the first child of its element",
+        "Write the properties first.",
+        "ECMA-376 Part 1, 17.3.1.26, 17.3.2.28",
+    ),
+    _rule(
+        "docx-value",
+        "{part}: {name}={value} is not a value of the schema",
+        "Use a value that the schema knows.",
+        "ECMA-376 Part 1, 17.18",
+    ),
+    _rule(
+        "docx-number",
+        "{part}: {name}={value} is no whole number",
+        "Round lengths to whole twentieths of a point.",
+        "ECMA-376 Part 1, 17.18.87, 17.18.81",
+    ),
+    _rule(
+        "docx-id-twice",
+        "{part}: the {kind} id {id} is there twice",
+        "Give each an id of its own.",
+        "anthropics/skills#489",
+        Severity.WARNING,
+        why="Some versions of Word ask for repair.",
+    ),
+    _rule(
+        "docx-nothing-shown",
+        "the document shows nothing",
+        "Write text, or put pictures or tables in.",
+        "docs/design.md, section 9",
+        code=ARTIFACT_PLACEHOLDER_OUTPUT,
+        why="There is nothing to read.",
+    ),
+)
 
 _VALUES = {
     "jc": "both center left right start end distribute numTab highKashida mediumKashida lowKashida thaiDistribute",
@@ -102,7 +151,7 @@ class _Document:
         self._used: dict[str, set[str]] = {}
         self._there: dict[str, set[str]] = {}
 
-    def _say(self, rule: str, **words: str) -> None:
+    def _say(self, rule: str, **words: Any) -> None:
         self._found.append(RULES.finding(f"artifact_format_invalid/{rule}", self._package.file, **words))
 
     def visit(self, part: Part, tree: Any) -> None:
@@ -129,10 +178,17 @@ class _Document:
         paragraphs = tree.xpath("//w:p", namespaces=names)
         self._paragraphs, self._tables = len(paragraphs), len(tree.xpath("//w:tbl", namespaces=names))
         for paragraph in paragraphs[:_PIECES]:
-            text = "".join(paragraph.xpath("./w:r/w:t/text()|./w:hyperlink//w:t/text()|./w:ins//w:t/text()", namespaces=names))
+            text = "".join(
+                paragraph.xpath(
+                    "./w:r/w:t/text()|./w:hyperlink//w:t/text()|./w:ins//w:t/text()", namespaces=names
+                )
+            )
             self._texts.append(text)
         self._drawn = bool(
-            tree.xpath("boolean(//w:drawing|//w:pict|//w:object|//w:tbl|//w:sdt|//w:altChunk|//w:fldSimple|//w:sym)", namespaces=names)
+            tree.xpath(
+                "boolean(//w:drawing|//w:pict|//w:object|//w:tbl|//w:sdt|//w:altChunk|//w:fldSimple|//w:sym)",
+                namespaces=names,
+            )
         ) or bool(tree.xpath("boolean(//*[local-name()='oMath'])"))
         for kind, path in (
             ("comments", "//w:commentReference/@w:id|//w:commentRangeStart/@w:id"),
@@ -145,7 +201,8 @@ class _Document:
         def has(path: str) -> bool:
             return bool(tree.xpath(f"boolean({path})", namespaces=names))
 
-        if has("//w:tc[not(*[self::w:p or self::w:tbl or self::w:sdt or self::w:customXml][last()][self::w:p or self::w:sdt or self::w:customXml])]"):
+        blocks = "self::w:p or self::w:sdt or self::w:customXml"
+        if has(f"//w:tc[not(*[{blocks} or self::w:tbl][last()][{blocks}])]"):
             self._say("docx-cell-without-paragraph", part=part.name)
         for value in set(map(str, tree.xpath("//@w14:paraId|//@w14:textId", namespaces=names))):
             if not re.fullmatch(r"[0-9A-Fa-f]{8}", value) or int(value, 16) >= 0x80000000:
@@ -165,7 +222,12 @@ class _Document:
                 self._say("docx-value", part=part.name, name=f"w:{name}", value=value[:60])
         for value in tree.xpath(_LENGTHS, namespaces=names):
             if not _LENGTH.match(str(value)):
-                self._say("docx-number", part=part.name, name=str(value.attrname).rpartition("}")[2], value=str(value)[:40])
+                self._say(
+                    "docx-number",
+                    part=part.name,
+                    name=str(value.attrname).rpartition("}")[2],
+                    value=str(value)[:40],
+                )
                 break
         self._twice(part, "drawing", tree.xpath("//wp:docPr/@id", namespaces=names))
         for kind in ("bookmarkStart", "ins", "del"):
@@ -200,8 +262,14 @@ class _Document:
         for kind, used in self._used.items():
             for each in sorted(used - self._there.get(kind, set()))[:1]:
                 main = self._package.main
-                words = {"part": main.name if main else "", "kind": kind.removesuffix("s"), "id": each[:40]}
-                yield RULES.finding("artifact_format_invalid/docx-reference-missing", self._package.file, **words)
+                words: dict[str, Any] = {
+                    "part": main.name if main else "",
+                    "kind": kind.removesuffix("s"),
+                    "id": each[:40],
+                }
+                yield RULES.finding(
+                    "artifact_format_invalid/docx-reference-missing", self._package.file, **words
+                )
 
     def facts(self) -> dict[str, Fact]:
         return {"paragraphs": self._paragraphs, "tables": self._tables}

@@ -75,6 +75,3 @@ def _first_of_each(findings: Sequence[Finding]) -> Iterator[Finding]:
         counts[finding.id] = counts.get(finding.id, 0) + 1
         if counts[finding.id] <= _OF_EACH:
             yield finding
-
-
-

@@ -33,8 +33,30 @@ _KNOWN_NAMESPACES = (
 )
 _XML_TYPE = re.compile(r"(?:\+|/)xml$", re.I)
 _TYPED = frozenset(
-    "officeDocument styles settings numbering theme fontTable webSettings header footer footnotes endnotes comments"
-    " slide slideLayout slideMaster notesSlide notesMaster worksheet sharedStrings table chart drawing".split()
+    [
+        "officeDocument",
+        "styles",
+        "settings",
+        "numbering",
+        "theme",
+        "fontTable",
+        "webSettings",
+        "header",
+        "footer",
+        "footnotes",
+        "endnotes",
+        "comments",
+        "slide",
+        "slideLayout",
+        "slideMaster",
+        "notesSlide",
+        "notesMaster",
+        "worksheet",
+        "sharedStrings",
+        "table",
+        "chart",
+        "drawing",
+    ]
 )
 """Relationships to parts that have content types of their own."""
 _MACRO = re.compile(r"macroEnabled|vbaProject", re.I)
@@ -49,6 +71,12 @@ class Relationship:
     """The last step of its type, such as `slide`."""
     target: str | None
     written: str
+
+    def is_broken(self, package: Package) -> bool:
+        """Return whether it leads to a part that is not there; NULL is Office's own way to say none."""
+        if self.target is None or self.target.rpartition("/")[2] == "NULL":
+            return False
+        return package.part(self.target) is None
 
 
 @dataclass
@@ -86,7 +114,7 @@ class Package:
     def file(self) -> ArtifactFile:
         return self.archive.file
 
-    def say(self, rule: str, **words: str) -> None:
+    def say(self, rule: str, **words: Any) -> None:
         """Note a finding of the package, the same one once."""
         key = (rule, *words.values())
         if key not in self._said and len(self._said) < 60:
@@ -214,8 +242,16 @@ class Package:
 
     def _follow(self, part: Part | None, each: Relationship, waiting: list[Part], seen: set[str]) -> None:
         target = None if each.target is None else self.part(each.target)
-        if target is not None and each.type in _TYPED and target.content_type in ("application/xml", "text/xml"):
-            words = {"part": target.name, "actual": target.content_type or "", "expected": each.type}
+        if (
+            target is not None
+            and each.type in _TYPED
+            and target.content_type in ("application/xml", "text/xml")
+        ):
+            words: dict[str, Any] = {
+                "part": target.name,
+                "actual": target.content_type or "",
+                "expected": each.type,
+            }
             self.say("opc-part-type-wrong", **words)
         if target is not None and target.name.lower() not in seen:
             seen.add(target.name.lower())
@@ -251,7 +287,7 @@ class Package:
         except (etree.XMLSyntaxError, ValueError) as error:
             self._not_well_formed(name, error)
             return None
-        if tree.getroottree().docinfo.doctype:
+        if getattr(tree.getroottree().docinfo, "doctype", ""):
             self.say("opc-dtd", part=name)
         return tree
 
@@ -278,9 +314,8 @@ class Package:
         relationship = part.relationships.get(name)
         if relationship is None:
             self.say("opc-relationship-undefined", part=part.name, name=name)
-        elif relationship.target is not None and self.part(relationship.target) is None:
-            if relationship.target.rpartition("/")[2] != "NULL":
-                self.say("opc-relationship-target-missing", part=part.name, target=relationship.written)
+        elif relationship.is_broken(self):
+            self.say("opc-relationship-target-missing", part=part.name, target=relationship.written)
 
     # --- the document's type -----------------------------------------------------------------
 

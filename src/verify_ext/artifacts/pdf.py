@@ -45,21 +45,104 @@ def _rule(
 
 
 RULES = Rules(
-    _rule("pdf-unreadable", "the document cannot be read: {problem}", "Write it with a PDF library, and close it before it is handed on.", _ISO + "7.5"),
+    _rule(
+        "pdf-unreadable",
+        "the document cannot be read: {problem}",
+        "Write it with a PDF library, and close it before it is handed on.",
+        _ISO + "7.5",
+    ),
     _rule("pdf-encrypted", "the document needs a password", "Write it without one.", _ISO + "7.6"),
-    _rule("pdf-page-missing", "page {page} is not there: {problem}", "Write every page that the page tree names.", _ISO + "7.7.3; py-pdf/pypdf#3847"),
-    _rule("pdf-content-damaged", "page {page}: its content cannot be decoded: {problem}", "Write the stream again; do not pass binary data through text.", _ISO + "7.4.4"),
-    _rule("pdf-page-size", "page {page} has no size: {actual}", "Give each page a MediaBox with an area.", _ISO + "7.7.3.3"),
-    _rule("pdf-strict", "strict readers refuse it: {problem}", "Write it with a library that keeps offsets and counts right.", _ISO + "7.5.4", Severity.WARNING, why="Viewers rebuild what is wrong; other programs may not."),
-    _rule("pdf-rebuilt", "its end or its table of objects is damaged, and readers must rebuild it: {problem}", "Write the file to its end.", _ISO + "7.5.5", Severity.WARNING, why="Viewers rebuild it; other programs may not."),
-    _rule("pdf-trailing-bytes", "{count} bytes follow the end of the document", "Write nothing behind %%EOF.", _ISO + "7.5.5; readers look for it in the last 1,024 bytes", Severity.WARNING, why="Readers look for the end in the last bytes."),
-    _rule("pdf-count", "the page tree says {expected} pages, there are {actual}", "Count the pages.", _ISO + "7.7.3.2", Severity.WARNING, why="Programs that believe the count fail."),
-    _rule("pdf-page-twice", "page {page} is the same object as page {other}", "Write a page of its own for each.", "py-pdf/pypdf#3959", Severity.WARNING, why="Some programs refuse it."),
-    _rule("pdf-script", "the document runs JavaScript", "Leave it out.", _ISO + "12.6.4.17", Severity.WARNING, why="Viewers block it, and mail filters hold it back."),
-    _rule("pdf-not-fully-checked", "the document is not fully checked: {problem}", "Nothing, if this is meant.", "a limit of verify-ext", Severity.WARNING, why="What was not read was not judged."),
-    _rule("pdf-no-pages", "the document has no pages", "Add pages.", "Seed \"verify-ext\", 文件产物验收", code=ARTIFACT_PLACEHOLDER_OUTPUT, why="There is nothing to read."),
-    _rule("pdf-blank", "no page shows anything", "Put text or pictures on the pages.", "docs/design.md, section 9", code=ARTIFACT_PLACEHOLDER_OUTPUT, why="There is nothing to read."),
-)  # fmt: skip
+    _rule(
+        "pdf-page-missing",
+        "page {page} is not there: {problem}",
+        "Write every page that the page tree names.",
+        _ISO + "7.7.3; py-pdf/pypdf#3847",
+    ),
+    _rule(
+        "pdf-content-damaged",
+        "page {page}: its content cannot be decoded: {problem}",
+        "Write the stream again; do not pass binary data through text.",
+        _ISO + "7.4.4",
+    ),
+    _rule(
+        "pdf-page-size",
+        "page {page} has no size: {actual}",
+        "Give each page a MediaBox with an area.",
+        _ISO + "7.7.3.3",
+    ),
+    _rule(
+        "pdf-strict",
+        "strict readers refuse it: {problem}",
+        "Write it with a library that keeps offsets and counts right.",
+        _ISO + "7.5.4",
+        Severity.WARNING,
+        why="Viewers rebuild what is wrong; other programs may not.",
+    ),
+    _rule(
+        "pdf-rebuilt",
+        "its end or its table of objects is damaged, and readers must rebuild it: {problem}",
+        "Write the file to its end.",
+        _ISO + "7.5.5",
+        Severity.WARNING,
+        why="Viewers rebuild it; other programs may not.",
+    ),
+    _rule(
+        "pdf-trailing-bytes",
+        "{count} bytes follow the end of the document",
+        "Write nothing behind %%EOF.",
+        _ISO + "7.5.5; readers look for it in the last 1,024 bytes",
+        Severity.WARNING,
+        why="Readers look for the end in the last bytes.",
+    ),
+    _rule(
+        "pdf-count",
+        "the page tree says {expected} pages, there are {actual}",
+        "Count the pages.",
+        _ISO + "7.7.3.2",
+        Severity.WARNING,
+        why="Programs that believe the count fail.",
+    ),
+    _rule(
+        "pdf-page-twice",
+        "page {page} is the same object as page {other}",
+        "Write a page of its own for each.",
+        "py-pdf/pypdf#3959",
+        Severity.WARNING,
+        why="Some programs refuse it.",
+    ),
+    _rule(
+        "pdf-script",
+        "the document runs JavaScript",
+        "Leave it out.",
+        _ISO + "12.6.4.17",
+        Severity.WARNING,
+        why="Viewers block it, and mail filters hold it back.",
+    ),
+    _rule(
+        "pdf-not-fully-checked",
+        "the document is not fully checked: {problem}",
+        "Nothing, if this is meant.",
+        "a limit of verify-ext",
+        Severity.WARNING,
+        why="What was not read was not judged.",
+    ),
+    _rule(
+        "pdf-no-pages",
+        "the document has no pages",
+        "Add pages.",
+        'Seed "verify-ext", 文件产物验收',
+        code=ARTIFACT_PLACEHOLDER_OUTPUT,
+        why="There is nothing to read.",
+    ),
+    _rule(
+        "pdf-blank",
+        "no page shows anything",
+        "Put text or pictures on the pages.",
+        "docs/design.md, section 9",
+        code=ARTIFACT_PLACEHOLDER_OUTPUT,
+        why="There is nothing to read.",
+    ),
+)
 
 _PAINTS = re.compile(rb"(?:^|[\s\]\)>])(?:Tj|TJ|'|\"|S|s|f|F|f\*|B|B\*|b|b\*|sh|Do|EI)(?=[\s/\[(<]|$)")
 
@@ -105,7 +188,7 @@ class _Document:
         self.found: list[Finding] = []
         self.facts: dict[str, Fact] = {}
 
-    def say(self, rule: str, code: str = "artifact_format_invalid", **words: str) -> None:
+    def say(self, rule: str, code: str = "artifact_format_invalid", **words: Any) -> None:
         self.found.append(RULES.finding(f"{code}/{rule}", self._file, **words))
 
     def read(self, depth: Depth) -> None:
@@ -137,7 +220,8 @@ class _Document:
             reader = PdfReader(io.BytesIO(self._data), strict=False)
             if reader.is_encrypted and not reader.decrypt(""):
                 raise _Unreadable(self._finding("pdf-encrypted"))
-            reader.trailer["/Root"]["/Pages"]
+            root: Any = reader.trailer["/Root"]
+            root["/Pages"]
         except _Unreadable:
             raise
         except (PdfReadError, PyPdfError, KeyError, TypeError, ValueError, AttributeError, OSError) as error:
@@ -153,7 +237,7 @@ class _Document:
                 self.say("pdf-strict", problem=str(error)[:160] or type(error).__name__)
         return reader
 
-    def _finding(self, rule: str, **words: str) -> Finding:
+    def _finding(self, rule: str, **words: Any) -> Finding:
         return RULES.finding(f"artifact_format_invalid/{rule}", self._file, **words)
 
     def _rebuilt(self, error: Exception) -> Any:
@@ -169,7 +253,11 @@ class _Document:
         lines = [b"xref", b"0 1", b"0000000000 65535 f "]
         for number, offset in sorted(dict(table).items()):
             lines += [b"%d 1" % number, b"%010d 00000 n " % offset]
-        end = b"trailer\n<</Size %d/Root %s 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (size, root[1], len(self._data) + 1)
+        end = b"trailer\n<</Size %d/Root %s 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (
+            size,
+            root[1],
+            len(self._data) + 1,
+        )
         data = self._data + b"\n" + b"\n".join(lines) + b"\n" + end
         try:
             reader = PdfReader(io.BytesIO(data), strict=False)
@@ -210,7 +298,11 @@ class _Document:
             for kid in reversed(list(kids)):
                 below = _resolved(kid)
                 if not hasattr(below, "get"):
-                    self.say("pdf-page-missing", page=str(number + 1), problem="the page tree names an absent object")
+                    self.say(
+                        "pdf-page-missing",
+                        page=str(number + 1),
+                        problem="the page tree names an absent object",
+                    )
                     continue
                 waiting.append((kid, below, above | {identity}))
         if isinstance(count, int) and count != number:
@@ -303,7 +395,9 @@ def _decoded(stream: Any) -> tuple[bytes, str | None]:
     """Decode a content stream; readers hand on what they get, damaged or not."""
     raw = getattr(stream, "_data", b"")
     filters = _resolved(stream.get("/Filter")) if hasattr(stream, "get") else None
-    names = [str(name) for name in filters] if isinstance(filters, list) else [str(filters)] if filters else []
+    names = (
+        [str(name) for name in filters] if isinstance(filters, list) else [str(filters)] if filters else []
+    )
     if names in (["/FlateDecode"], ["/Fl"]) and isinstance(raw, bytes):
         decoder = zlib.decompressobj()
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from verify_ext.artifacts.codes import ARTIFACT_PLACEHOLDER_OUTPUT
 from verify_ext.artifacts.model import ArtifactFile
@@ -45,11 +46,23 @@ RULES = Rules(
         "lorem-mentioned", "{where}: lorem ipsum: {text}", "Replace it, if it is not meant.", Severity.WARNING
     ),
     _rule("prompt-left", "{where}: something is not filled in: {text}", "Fill it in.", Severity.WARNING),
-    _rule("todo-left", "{where}: a note to do something: {text}", "Do it, or remove the note.", Severity.WARNING),
+    _rule(
+        "todo-left", "{where}: a note to do something: {text}", "Do it, or remove the note.", Severity.WARNING
+    ),
     _rule("template-field", "{where}: an unfilled field: {text}", "Fill it in.", Severity.WARNING),
     _rule("markdown-left", "{where}: raw Markdown: {text}", "Format the text instead.", Severity.WARNING),
-    _rule("mojibake", "{where}: wrongly decoded characters: {text}", "Decode the text as UTF-8.", Severity.WARNING),
-    _rule("glyphs-missing", "{where}: characters without a glyph: {text}", "Use a font that has them.", Severity.WARNING),
+    _rule(
+        "mojibake",
+        "{where}: wrongly decoded characters: {text}",
+        "Decode the text as UTF-8.",
+        Severity.WARNING,
+    ),
+    _rule(
+        "glyphs-missing",
+        "{where}: characters without a glyph: {text}",
+        "Use a font that has them.",
+        Severity.WARNING,
+    ),
 )
 
 # The classical words; two of them beside each other are no accident.
@@ -59,7 +72,10 @@ _LOREM_WORD = (
     r"|commodo|consequat|duis|aute|irure|in|reprehenderit|voluptate|velit|esse|cillum|eu|fugiat|nulla|pariatur"
     r"|excepteur|sint|occaecat|cupidatat|non|proident|sunt|culpa|qui|officia|deserunt|mollit|anim|id|est|laborum"
 )
-_LOREM = re.compile(rf"\blorem\s+ipsum\b(?:[\s,.;:]+(?:{_LOREM_WORD})\b)*[.]?|\b(?:dolor\s+sit\s+amet)\b(?:[\s,.;:]+(?:{_LOREM_WORD})\b)*[.]?", re.I)
+_LOREM = re.compile(
+    rf"\blorem\s+ipsum\b(?:[\s,.;:]+(?:{_LOREM_WORD})\b)*[.]?|\b(?:dolor\s+sit\s+amet)\b(?:[\s,.;:]+(?:{_LOREM_WORD})\b)*[.]?",
+    re.I,
+)
 _PROMPT = re.compile(
     r"\[\s*(?:insert|your|add|enter|company|client|name|date|title|topic|placeholder|todo|tbd|fill|describe|replace)\b[^\]\n]{0,80}\]"
     r"|\bclick to (?:add|edit)\b[^.\n]{0,40}"
@@ -71,11 +87,14 @@ _PROMPT = re.compile(
     re.I,
 )
 _TODO = re.compile(r"\b(?:TODO|TBD|FIXME|XXX)\b|待办|待定")
-_TODO_START = re.compile(r"\s*(?:TODO|TBD|FIXME|coming soon|to be (?:done|written|added|determined)|待办|待定|待补充)", re.I)
+_TODO_START = re.compile(
+    r"\s*(?:TODO|TBD|FIXME|coming soon|to be (?:done|written|added|determined)|待办|待定|待补充)", re.I
+)
 _CHATTER = re.compile(
     r"\s*(?:(?:sure|certainly|of course|absolutely|great)[!,.]\s*(?:here|i)\b"
     r"|here(?: is|'s| are) (?:the|your|a)\b"
-    r"|i(?:'m| am) (?:sorry|unable|afraid|not able)\b|i (?:can(?:no|')t|cannot) (?:create|generate|make|produce|write)\b"
+    r"|i(?:'m| am) (?:sorry|unable|afraid|not able)\b"
+    r"|i (?:can(?:no|')t|cannot) (?:create|generate|make|produce|write)\b"
     r"|as an ai\b|(?:当然|好的|抱歉)[，,!！。]|以下是|作为(?:一个)?(?:AI|人工智能))",
     re.I,
 )
@@ -99,7 +118,7 @@ def judge_text(file: ArtifactFile, pieces: Sequence[tuple[str, str]]) -> Iterato
         hits = [match[0] for match in pattern.finditer(whole)]
         share = sum(len("".join(hit.split())) for hit in hits) / size
         if hits and share > least:
-            words = {"share": f"{min(share, 1):.0%}", "text": _shown(hits[0])}
+            words: dict[str, Any] = {"share": f"{min(share, 1):.0%}", "text": _shown(hits[0])}
             yield RULES.finding(f"artifact_placeholder_output/{rule}", file, **words)
             return
     stripped = whole.strip()
@@ -127,7 +146,7 @@ def _mentions(file: ArtifactFile, pieces: Sequence[tuple[str, str]]) -> Iterator
         for where, text in pieces:
             hit = pattern.search(text[:_KEPT])
             if hit is not None:
-                words = {"where": where, "text": _shown(hit[0])}
+                words: dict[str, Any] = {"where": where, "text": _shown(hit[0])}
                 yield RULES.finding(f"artifact_placeholder_output/{rule}", file, **words)
                 break
 

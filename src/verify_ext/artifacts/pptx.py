@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from verify_ext.artifacts.codes import ARTIFACT_FORMAT_INVALID, ARTIFACT_PLACEHOLDER_OUTPUT
@@ -15,7 +16,7 @@ from verify_ext.codes import Code, Rule, Rules
 from verify_ext.model import Finding, Severity
 
 _TYPE = "presentationml."
-TYPES = {
+TYPES: dict[str, tuple[str, ...]] = {
     ".pptx": ("presentationml.presentation.main+xml",),
     ".pptm": ("presentation.macroEnabled.main+xml",),
     ".ppsx": ("presentationml.slideshow.main+xml",),
@@ -58,25 +59,126 @@ def _rule(
 
 
 RULES = Rules(
-    _rule("pptx-slide-id-twice", "ppt/presentation.xml: the slide id {id} is there twice", "Give each slide an id of its own.", "scanny/python-pptx#89, #972"),
-    _rule("pptx-slide-id-range", "ppt/presentation.xml: the slide id {id} is not between 256 and 2147483647", "Number slides from 256 on.", "ECMA-376 Part 1, 19.7.13 (ST_SlideId)"),
-    _rule("pptx-master-id-twice", "the id {id} is used by two masters or layouts", "Give masters and layouts ids of their own, from 2147483648 on.", "ECMA-376 Part 1, 19.2.1.37"),
-    _rule("pptx-relation-missing", "{part} has no relationship to a {kind}", "Relate each slide to a layout, each layout to a master, each master to a theme.", "scanny/python-pptx#67, PHPOffice/PHPPresentation#294"),
-    _rule("pptx-no-master-list", "ppt/presentation.xml has no sldMasterIdLst", "List the slide masters.", "ECMA-376 Part 1, 19.2.1.36"),
-    _rule("pptx-notes-without-master", "{part} has no notes master", "Add a notes master, and relate the notes to it.", "iOfficeAI/OfficeCLI#265"),
-    _rule("pptx-theme-list-short", "{part}: {list} has {count} entries, at least 3 are needed", "Write three fill, line, effect and background fill styles.", "ECMA-376 Part 1, 20.1.4.1.14; ningzimu/image-to-editable-ppt-skill#43"),
-    _rule("pptx-colour", "{part}: {value} is no colour", "Write six hexadecimal digits, without #.", "ECMA-376 Part 1, 20.1.10.43; gitbrent/PptxGenJS#379"),
-    _rule("pptx-shape-unknown", "{part}: there is no preset shape {value}", "Use a name of ST_ShapeType: ellipse, not oval.", "ECMA-376 Part 1, 20.1.10.56; gitbrent/PptxGenJS#1449"),
-    _rule("pptx-order", "{part}: {first} stands after {second}", "Write the elements in the order of the schema.", "jgm/pandoc#11310, yfedoseev/office_oxide#199"),
-    _rule("pptx-text-without-paragraph", "{part}: a text body has no paragraph", "Write at least an empty a:p.", "ECMA-376 Part 1, 21.1.2.1.1 (CT_TextBody)"),
-    _rule("pptx-table-row", "{part}: a table row has {actual} cells, the grid has {expected} columns", "Write a cell for each column.", "ECMA-376 Part 1, 21.1.3.13"),
-    _rule("pptx-number", "{part}: {name}={value} is no whole number of EMU", "Round lengths to whole numbers, and let no extent be negative.", "ECMA-376 Part 1, 20.1.10.16, 20.1.10.41"),
-    _rule("pptx-shape-id-twice", "{part}: the shape id {id} is there twice", "Give each shape of a slide an id of its own.", "gitbrent/PptxGenJS#1532", Severity.WARNING, why="Some versions of PowerPoint ask for repair."),
-    _rule("pptx-slide-orphan", "{part} is related but not in the list of slides", "List it in sldIdLst, or remove it.", "ECMA-376 Part 1, 13.3.8", Severity.WARNING, why="Nobody sees the slide."),
-    _rule("pptx-empty-placeholder", "{part}: an empty placeholder is left", "Fill it or remove it.", "docs/design.md, section 9", Severity.WARNING, ARTIFACT_PLACEHOLDER_OUTPUT, "It says that something was to be here."),
-    _rule("pptx-no-slides", "the presentation has no slides", "Add slides.", "Seed \"verify-ext\", 文件产物验收: at least one slide", code=ARTIFACT_PLACEHOLDER_OUTPUT, why="There is nothing to show."),
-    _rule("pptx-nothing-shown", "no slide shows anything", "Put text or pictures on the slides.", "docs/design.md, section 9", code=ARTIFACT_PLACEHOLDER_OUTPUT, why="There is nothing to see."),
-)  # fmt: skip
+    _rule(
+        "pptx-slide-id-twice",
+        "ppt/presentation.xml: the slide id {id} is there twice",
+        "Give each slide an id of its own.",
+        "scanny/python-pptx#89, #972",
+    ),
+    _rule(
+        "pptx-slide-id-range",
+        "ppt/presentation.xml: the slide id {id} is not between 256 and 2147483647",
+        "Number slides from 256 on.",
+        "ECMA-376 Part 1, 19.7.13 (ST_SlideId)",
+    ),
+    _rule(
+        "pptx-master-id-twice",
+        "the id {id} is used by two masters or layouts",
+        "Give masters and layouts ids of their own, from 2147483648 on.",
+        "ECMA-376 Part 1, 19.2.1.37",
+    ),
+    _rule(
+        "pptx-relation-missing",
+        "{part} has no relationship to a {kind}",
+        "Relate each slide to a layout, each layout to a master, each master to a theme.",
+        "scanny/python-pptx#67, PHPOffice/PHPPresentation#294",
+    ),
+    _rule(
+        "pptx-no-master-list",
+        "ppt/presentation.xml has no sldMasterIdLst",
+        "List the slide masters.",
+        "ECMA-376 Part 1, 19.2.1.36",
+    ),
+    _rule(
+        "pptx-notes-without-master",
+        "{part} has no notes master",
+        "Add a notes master, and relate the notes to it.",
+        "iOfficeAI/OfficeCLI#265",
+    ),
+    _rule(
+        "pptx-theme-list-short",
+        "{part}: {list} has {count} entries, at least 3 are needed",
+        "Write three fill, line, effect and background fill styles.",
+        "ECMA-376 Part 1, 20.1.4.1.14; ningzimu/image-to-editable-ppt-skill#43",
+    ),
+    _rule(
+        "pptx-colour",
+        "{part}: {value} is no colour",
+        "Write six hexadecimal digits, without #.",
+        "ECMA-376 Part 1, 20.1.10.43; gitbrent/PptxGenJS#379",
+    ),
+    _rule(
+        "pptx-shape-unknown",
+        "{part}: there is no preset shape {value}",
+        "Use a name of ST_ShapeType: ellipse, not oval.",
+        "ECMA-376 Part 1, 20.1.10.56; gitbrent/PptxGenJS#1449",
+    ),
+    _rule(
+        "pptx-order",
+        "{part}: {first} stands after {second}",
+        "Write the elements in the order of the schema.",
+        "jgm/pandoc#11310, yfedoseev/office_oxide#199",
+    ),
+    _rule(
+        "pptx-text-without-paragraph",
+        "{part}: a text body has no paragraph",
+        "Write at least an empty a:p.",
+        "ECMA-376 Part 1, 21.1.2.1.1 (CT_TextBody)",
+    ),
+    _rule(
+        "pptx-table-row",
+        "{part}: a table row has {actual} cells, the grid has {expected} columns",
+        "Write a cell for each column.",
+        "ECMA-376 Part 1, 21.1.3.13",
+    ),
+    _rule(
+        "pptx-number",
+        "{part}: {name}={value} is no whole number of EMU",
+        "Round lengths to whole numbers, and let no extent be negative.",
+        "ECMA-376 Part 1, 20.1.10.16, 20.1.10.41",
+    ),
+    _rule(
+        "pptx-shape-id-twice",
+        "{part}: the shape id {id} is there twice",
+        "Give each shape of a slide an id of its own.",
+        "gitbrent/PptxGenJS#1532",
+        Severity.WARNING,
+        why="Some versions of PowerPoint ask for repair.",
+    ),
+    _rule(
+        "pptx-slide-orphan",
+        "{part} is related but not in the list of slides",
+        "List it in sldIdLst, or remove it.",
+        "ECMA-376 Part 1, 13.3.8",
+        Severity.WARNING,
+        why="Nobody sees the slide.",
+    ),
+    _rule(
+        "pptx-empty-placeholder",
+        "{part}: an empty placeholder is left",
+        "Fill it or remove it.",
+        "docs/design.md, section 9",
+        Severity.WARNING,
+        ARTIFACT_PLACEHOLDER_OUTPUT,
+        "It says that something was to be here.",
+    ),
+    _rule(
+        "pptx-no-slides",
+        "the presentation has no slides",
+        "Add slides.",
+        'Seed "verify-ext", 文件产物验收: at least one slide',
+        code=ARTIFACT_PLACEHOLDER_OUTPUT,
+        why="There is nothing to show.",
+    ),
+    _rule(
+        "pptx-nothing-shown",
+        "no slide shows anything",
+        "Put text or pictures on the slides.",
+        "docs/design.md, section 9",
+        code=ARTIFACT_PLACEHOLDER_OUTPUT,
+        why="There is nothing to see.",
+    ),
+)
 
 _NUMBERS = re.compile(r"-?\d+\Z")
 _COLOUR = re.compile(r"[0-9A-Fa-f]{6}\Z")
@@ -98,7 +200,7 @@ class _Deck:
         self._slides: dict[str, tuple[list[str], bool]] = {}
         self._ids: dict[str, str] = {}
 
-    def _say(self, rule: str, code: str = "artifact_format_invalid", **words: str) -> None:
+    def _say(self, rule: str, code: str = "artifact_format_invalid", **words: Any) -> None:
         self._found.append(RULES.finding(f"{code}/{rule}", self._package.file, **words))
 
     def visit(self, part: Part, tree: Any) -> None:
@@ -131,7 +233,11 @@ class _Deck:
         children = [str(child.tag).rpartition("}")[2] for child in tree if isinstance(child.tag, str)]
         if "sldMasterIdLst" not in children:
             self._say("pptx-no-master-list")
-        self._order(part, children, ("sldMasterIdLst", "notesMasterIdLst", "handoutMasterIdLst", "sldIdLst", "sldSz", "notesSz"))
+        self._order(
+            part,
+            children,
+            ("sldMasterIdLst", "notesMasterIdLst", "handoutMasterIdLst", "sldIdLst", "sldSz", "notesSz"),
+        )
         seen = set()
         for element in tree.xpath("p:sldIdLst/p:sldId", namespaces=names):
             number = element.get("id", "")
@@ -154,21 +260,26 @@ class _Deck:
 
     def _order(self, part: Part, children: Sequence[str], wanted: Sequence[str]) -> None:
         places = [(children.index(name), name) for name in wanted if name in children]
-        for (place, first), (next_place, second) in zip(places, places[1:], strict=False):
+        for (place, first), (next_place, second) in pairwise(places):
             if place > next_place:
                 self._say("pptx-order", part=part.name, first=first, second=second)
 
     def _master(self, part: Part, tree: Any, names: dict[str, str]) -> None:
         self._needs(part, "theme")
         children = [str(child.tag).rpartition("}")[2] for child in tree if isinstance(child.tag, str)]
-        self._order(part, children, ("cSld", "clrMap", "sldLayoutIdLst", "transition", "timing", "hf", "txStyles"))
+        self._order(
+            part, children, ("cSld", "clrMap", "sldLayoutIdLst", "transition", "timing", "hf", "txStyles")
+        )
         for element in tree.xpath("p:sldLayoutIdLst/p:sldLayoutId", namespaces=names):
             self._unique(element.get("id"), part.name)
 
     def _theme(self, part: Part, tree: Any, names: dict[str, str]) -> None:
         for element in tree.xpath("a:themeElements/a:fmtScheme/*", namespaces=names):
             if len(element) < 3:
-                words = {"list": str(element.tag).rpartition("}")[2], "count": str(len(element))}
+                words: dict[str, Any] = {
+                    "list": str(element.tag).rpartition("}")[2],
+                    "count": str(len(element)),
+                }
                 self._say("pptx-theme-list-short", part=part.name, **words)
 
     def _slide(self, part: Part, tree: Any, names: dict[str, str]) -> None:
@@ -193,7 +304,12 @@ class _Deck:
             self._say("pptx-shape-unknown", part=part.name, value=repr(value)[:60])
         if tree.xpath("boolean(//p:txBody[not(a:p)] | //a:txBody[not(a:p)])", namespaces=names):
             self._say("pptx-text-without-paragraph", part=part.name)
-        for name, path in (("x", "//a:off/@x"), ("y", "//a:off/@y"), ("cx", "//a:ext/@cx"), ("cy", "//a:ext/@cy")):
+        for name, path in (
+            ("x", "//a:off/@x"),
+            ("y", "//a:off/@y"),
+            ("cx", "//a:ext/@cx"),
+            ("cy", "//a:ext/@cy"),
+        ):
             for value in set(map(str, tree.xpath(path, namespaces=names))):
                 if not _is_length(value, negative=name in "xy"):
                     self._say("pptx-number", part=part.name, name=name, value=value[:40])
@@ -202,9 +318,13 @@ class _Deck:
             for row in table.iterfind("a:tr", names):
                 cells = len(row.findall("a:tc", names))
                 if cells != columns:
-                    words = {"actual": str(cells), "expected": str(columns)}
+                    words: dict[str, Any] = {"actual": str(cells), "expected": str(columns)}
                     self._say("pptx-table-row", part=part.name, **words)
-        ids = list(map(str, tree.xpath("//p:cNvPr/@id", namespaces=names))) if str(tree.tag).endswith("}sld") else []
+        ids = (
+            list(map(str, tree.xpath("//p:cNvPr/@id", namespaces=names)))
+            if str(tree.tag).endswith("}sld")
+            else []
+        )
         for number in sorted({each for each in ids if ids.count(each) > 1})[:1] if len(ids) < 2_000 else ():
             self._say("pptx-shape-id-twice", part=part.name, id=number)
 
@@ -212,7 +332,9 @@ class _Deck:
         yield from self._found
         for name in self._slides:
             if name not in self._listed:
-                yield RULES.finding("artifact_format_invalid/pptx-slide-orphan", self._package.file, part=name)
+                yield RULES.finding(
+                    "artifact_format_invalid/pptx-slide-orphan", self._package.file, part=name
+                )
 
     def facts(self) -> dict[str, Fact]:
         return {"slides": len(self._listed)}

@@ -13,7 +13,7 @@ from verify_ext.artifacts.xlsx_rules import RULES
 from verify_ext.artifacts.xlsx_sheet import Book, Sheet, read_sheet
 from verify_ext.model import Finding
 
-TYPES = {
+TYPES: dict[str, tuple[str, ...]] = {
     ".xlsx": ("spreadsheetml.sheet.main+xml",),
     ".xlsm": ("sheet.macroEnabled.main+xml",),
     ".xltx": ("spreadsheetml.template.main+xml",),
@@ -51,7 +51,7 @@ class _Workbook:
         self._sheet_ids: dict[str, str] = {}
         self._count = 0
 
-    def _say(self, rule: str, **words: str) -> None:
+    def _say(self, rule: str, **words: Any) -> None:
         self._book.say(rule, **words)
 
     def visit(self, part: Part, tree: Any) -> None:
@@ -83,7 +83,13 @@ class _Workbook:
         seen: set[str] = set()
         for sheet in sheets:
             name = sheet.get("name", "")
-            if not name or len(name) > 31 or re.search(r"[\[\]:*?/\\]", name) or name[0] == "'" or name[-1] == "'":
+            if (
+                not name
+                or len(name) > 31
+                or re.search(r"[\[\]:*?/\\]", name)
+                or name[0] == "'"
+                or name[-1] == "'"
+            ):
                 self._say("xlsx-sheet-name", name=repr(name)[:60])
             if name.lower() in seen:
                 self._say("xlsx-sheet-name-twice", name=repr(name)[:60])
@@ -106,7 +112,9 @@ class _Workbook:
             defined.add((name.lower(), scope))
 
     def _styles(self, part: Part, tree: Any, names: dict[str, str]) -> None:
-        counts = {kind: len(tree.xpath(f"s:{kind}/*", namespaces=names)) for kind in ("fonts", "fills", "borders")}
+        counts = {
+            kind: len(tree.xpath(f"s:{kind}/*", namespaces=names)) for kind in ("fonts", "fills", "borders")
+        }
         formats = tree.xpath("s:cellXfs/s:xf", namespaces=names)
         self._book.formats = len(formats)
         for kind, count in counts.items():
@@ -152,11 +160,17 @@ class _Workbook:
         if tree.get("id", "") in self._table_ids:
             self._say("xlsx-table-name-twice", part=part.name, name=f"id {tree.get('id')}"[:60])
         self._table_ids.add(tree.get("id", ""))
-        columns = [each.get("name", "") for each in tree.xpath("s:tableColumns/s:tableColumn", namespaces=names)]
+        columns = [
+            each.get("name", "") for each in tree.xpath("s:tableColumns/s:tableColumn", namespaces=names)
+        ]
         lowered = [column.lower() for column in columns]
         for column in sorted({each for each in lowered if lowered.count(each) > 1})[:1]:
             self._say("xlsx-table-column-twice", part=part.name, name=repr(column)[:60])
-        self._book.tables[part.name] = (tree.get("ref", ""), tree.get("headerRowCount", "1") != "0", tuple(columns))
+        self._book.tables[part.name] = (
+            tree.get("ref", ""),
+            tree.get("headerRowCount", "1") != "0",
+            tuple(columns),
+        )
 
     def _calc_chain(self, part: Part, tree: Any, names: dict[str, str]) -> None:
         sheet = ""

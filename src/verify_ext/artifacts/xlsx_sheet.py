@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from verify_ext.artifacts.opc import R, Package, Part
+from verify_ext.artifacts.opc import Package, Part, R
 from verify_ext.artifacts.xlsx_rules import RULES
 from verify_ext.model import Finding
 
@@ -14,13 +14,16 @@ CELLS_LIMIT = 3_000_000
 _MERGES_LIMIT = 2_000
 _REF = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})\Z")
 _STRICT_R = "http://purl.oclc.org/ooxml/officeDocument/relationships"
-_ORDER = (
-    "sheetPr dimension sheetViews sheetFormatPr cols sheetData sheetCalcPr sheetProtection protectedRanges"
-    " scenarios autoFilter sortState dataConsolidate customSheetViews mergeCells phoneticPr"
-    " conditionalFormatting dataValidations hyperlinks printOptions pageMargins pageSetup headerFooter"
-    " rowBreaks colBreaks customProperties cellWatches ignoredErrors smartTags drawing legacyDrawing"
-    " legacyDrawingHF picture oleObjects controls webPublishItems tableParts extLst"
-).split()
+_ORDER = tuple(
+    """
+    sheetPr dimension sheetViews sheetFormatPr cols sheetData sheetCalcPr sheetProtection
+    protectedRanges scenarios autoFilter sortState dataConsolidate customSheetViews mergeCells
+    phoneticPr conditionalFormatting dataValidations hyperlinks printOptions pageMargins
+    pageSetup headerFooter rowBreaks colBreaks customProperties cellWatches ignoredErrors
+    smartTags drawing legacyDrawing legacyDrawingHF picture oleObjects controls webPublishItems
+    tableParts extLst
+    """.split()  # noqa: SIM905 - CT_Worksheet, as the schema lists it
+)
 _PLACES = {name: place for place, name in enumerate(_ORDER)}
 _ERRORS = frozenset({"#REF!", "#NAME?", "#DIV/0!", "#VALUE!", "#NULL!"})
 _NAN = frozenset({"nan", "inf", "-inf", "+inf", "infinity", "-infinity", "1.#inf", "-1.#inf", "1.#qnan"})
@@ -39,7 +42,7 @@ class Book:
     keep_formulas: bool = False
     _said: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def say(self, rule: str, code: str = "artifact_format_invalid", **words: str) -> None:
+    def say(self, rule: str, code: str = "artifact_format_invalid", **words: Any) -> None:
         """Note a finding, the first few of each rule in each part."""
         key = (rule, words.get("part", ""))
         self._said[key] = self._said.get(key, 0) + 1
@@ -74,7 +77,7 @@ class _Reader:
         self._merges: list[tuple[int, int, int, int, str]] = []
         self._headers = self._wanted_headers()
 
-    def _say(self, rule: str, code: str = "artifact_format_invalid", **words: str) -> None:
+    def _say(self, rule: str, code: str = "artifact_format_invalid", **words: Any) -> None:
         self._book.say(rule, code, part=self._part.name, **words)
 
     def _wanted_headers(self) -> dict[tuple[int, int], tuple[str, str]]:
@@ -88,7 +91,7 @@ class _Reader:
                 continue
             width = box[3] - box[1] + 1
             if width != len(columns):
-                words = {"count": str(len(columns)), "ref": ref, "width": str(width)}
+                words: dict[str, Any] = {"count": str(len(columns)), "ref": ref, "width": str(width)}
                 self._book.say("xlsx-table-range", part=target.name if target else "", **words)
             elif has_header:
                 for offset, column in enumerate(columns):
@@ -103,7 +106,9 @@ class _Reader:
                 self._cell(element)
                 if self._sheet.cells > CELLS_LIMIT:
                     self._sheet.is_cut = True
-                    self._book.package.say("opc-part-too-large", part=self._part.name, problem=f"{CELLS_LIMIT} cells")
+                    self._book.package.say(
+                        "opc-part-too-large", part=self._part.name, problem=f"{CELLS_LIMIT} cells"
+                    )
                     break
             elif name == "row":
                 self._end_row(element)
@@ -152,7 +157,11 @@ class _Reader:
             self._last = max(place, self._last)
         cell = ref or f"cell {self._sheet.cells}"
         style = element.get("s")
-        if style and self._book.formats is not None and not (style.isdigit() and int(style[:9]) < self._book.formats):
+        if (
+            style
+            and self._book.formats is not None
+            and not (style.isdigit() and int(style[:9]) < self._book.formats)
+        ):
             self._say("xlsx-format-range", cell=cell, value=style[:20], count=str(self._book.formats))
         text = self._value(element, cell)
         if self._headers and place in self._headers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from typing import Any
 
 from verify_ext.artifacts.codes import ARTIFACT_FORMAT_INVALID, ARTIFACT_PLACEHOLDER_OUTPUT
 from verify_ext.artifacts.container import Archive, ArchiveError, Entry
@@ -11,7 +12,13 @@ from verify_ext.codes import Code, Rule, Rules
 from verify_ext.model import Finding, Severity
 
 _USUAL_METHODS = (0, 8)
-_RESERVED = {"con", "prn", "aux", "nul", *(f"{name}{number}" for name in ("com", "lpt") for number in range(1, 10))}
+_RESERVED = {
+    "con",
+    "prn",
+    "aux",
+    "nul",
+    *(f"{name}{number}" for name in ("com", "lpt") for number in range(1, 10)),
+}
 
 
 def _rule(
@@ -110,8 +117,10 @@ def _names(archive: Archive) -> list[Finding]:
     findings: dict[str, Finding] = {}
     seen: set[str] = set()
 
-    def say(rule: str, entry: Entry, **words: str) -> None:
-        finding = RULES.finding(f"artifact_format_invalid/{rule}", archive.file, entry=repr(entry.name), **words)
+    def say(rule: str, entry: Entry, **words: Any) -> None:
+        finding = RULES.finding(
+            f"artifact_format_invalid/{rule}", archive.file, entry=repr(entry.name), **words
+        )
         findings.setdefault(rule, finding)
 
     for entry in archive.entries:

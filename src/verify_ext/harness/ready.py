@@ -121,13 +121,14 @@ class ReadyHarness:
     """One harness that works. Threads may share it."""
 
     def __init__(
-        self, environment: Environment, session: Session, scratch: Path, model: ScriptedModel
+        self, environment: Environment, session: Session, scratch: Path, model: ScriptedModel, repeat: int
     ) -> None:
         self.requirement = environment.requirement
         self.environment = environment
         self._session = session
         self._scratch = scratch
         self._model = model
+        self._repeat = repeat
         self._baseline: dict[tuple[str, str], Ended] = {}
         self._overlays: dict[tuple[Path, ...], Future[str | None]] = {}
         self._lock = threading.Lock()
@@ -236,7 +237,7 @@ class ReadyHarness:
             try:
                 root.mkdir(mode=0o711, parents=True)
                 folder.chmod(0o711)
-                place = Place(root=root, folder=folder)
+                place = Place(root=root, folder=folder, repeat=self._repeat)
                 ask = exercise.ask(subject.checked, place)
                 if ask is None:
                     return None
@@ -506,7 +507,7 @@ def read_canary(kind: Kind) -> Subject:
 
 @contextmanager
 def open_harness(
-    environment: Environment, kinds: Mapping[str, Kind], scratch: Path, limits: Limits
+    environment: Environment, kinds: Mapping[str, Kind], scratch: Path, limits: Limits, repeat: int = 1
 ) -> Iterator[ReadyHarness]:
     """Start a harness and prove it with the canary. Raises EnvironmentTrouble."""
     jobs = {name: kind.job for name, kind in kinds.items() if kind.job is not None}
@@ -515,7 +516,7 @@ def open_harness(
         folder.mkdir(mode=0o711)
         folder.chmod(0o711)
         with ScriptedModel() as model, Session(environment.python, jobs, folder, limits) as session:
-            harness = ReadyHarness(environment, session, folder, model)
+            harness = ReadyHarness(environment, session, folder, model, repeat)
             for kind in kinds.values():
                 if kind.job is not None:
                     harness.prove(read_canary(kind))

@@ -99,9 +99,7 @@ class ScriptedModel:
     def conversation(self, script: Script) -> Iterator[Conversation]:
         """Answer by this script at a URL of its own, that nobody else can guess."""
         token = secrets.token_hex(16)
-        conversation = Conversation(
-            url=f"http://127.0.0.1:{self.port}/{token}/v1", script=script
-        )
+        conversation = Conversation(url=f"http://127.0.0.1:{self.port}/{token}/v1", script=script)
         self._conversations[token] = conversation
         try:
             yield conversation

@@ -155,7 +155,15 @@ def _row(row: list[Span], sizes: list[int]) -> Line:
     return [part for pair in zip(row, gaps, strict=True) for part in pair]
 
 
+_ARTIFACT_LINES = 20
+
+
 def _surroundings(report: Report, width: int) -> Iterator[Line]:
+    files = phrases.artifacts(report)
+    for line in files[:_ARTIFACT_LINES]:
+        yield from _noted("file", line, width)
+    if len(files) > _ARTIFACT_LINES:
+        yield from _noted("file", f"and {len(files) - _ARTIFACT_LINES} more, in results.json", width)
     for state in report.harnesses:
         style = _VERDICTS[state.canary][1]
         yield from _noted("harness", phrases.harness(state), width, style)

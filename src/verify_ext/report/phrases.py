@@ -110,6 +110,21 @@ def totals(report: Report) -> str:
     return f"{number(len(report.extensions), 'extension')} verified: {counts(report.findings)}"
 
 
+def artifacts(report: Report) -> list[str]:
+    """Return a line for each file that was examined and known: where, what it is, what was measured."""
+    lines = []
+    for extension in report.extensions:
+        for run in extension.runs:
+            for artifact in run.artifacts:
+                facts = ", ".join(f"{name} {value}" for name, value in artifact.facts.items())
+                whose = "" if artifact.path == extension.path else f" of {extension.path}"
+                where = f" in {run.harness}" if run.harness else ""
+                lines.append(
+                    f"{artifact.path}{whose}{where}: {artifact.format}{', ' if facts else ''}{facts}"
+                )
+    return lines
+
+
 def nobody_to_blame(report: Report) -> bool:
     """Tell whether the gate holds the change for reasons that its author cannot mend."""
     if report.gate.decision in (Decision.ALLOW, Decision.ALLOW_WITH_WARNINGS):

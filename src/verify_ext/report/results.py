@@ -7,6 +7,7 @@ fork: writing cannot fail on odd text, reading believes nothing. The shape is
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
@@ -84,6 +85,7 @@ def _extension(extension: ExtensionResult) -> dict[str, Any]:
         "kind": extension.kind,
         "digest": extension.digest,
         "layers": _layers(extension.layers),
+        "required": [layer.value for layer in extension.required],
         "runs": [_run(run) for run in extension.runs],
     }
 
@@ -312,6 +314,7 @@ def _read_extension(data: dict[str, Any]) -> ExtensionResult:
         kind=data["kind"],
         digest=data["digest"],
         layers=_read_layers(data["layers"]),
+        required=tuple(Layer(layer) for layer in data.get("required", ())),
         runs=tuple(_read_run(run) for run in data["runs"]),
     )
 
@@ -401,9 +404,13 @@ def _free(value: dict[str, Any], name: str) -> dict[str, Any]:
 
 def comparable(results: Mapping[str, Any]) -> dict[str, Any]:
     """Return results without what depends on the machine: two runs of one input are equal then."""
-    kept = {name: value for name, value in results.items() if name not in _MACHINE_DEPENDENT}
+    kept = {name: copy.deepcopy(value) for name, value in results.items() if name not in _MACHINE_DEPENDENT}
     kept["harnesses"] = [
         {name: value for name, value in harness.items() if name != "fingerprint"}
         for harness in results["harnesses"]
     ]
+    # Files hold the time of their making, so their bytes differ from run to run.
+    for run in (run for extension in kept["extensions"] for run in extension["runs"]):
+        for artifact in run["artifacts"]:
+            artifact.pop("sha256", None)
     return kept

@@ -172,8 +172,16 @@ def _folded(finding: Finding) -> str:
     return f"<details><summary>{', '.join(names)}</summary>\n{source}{log}\n</details>\n\n"
 
 
+_ARTIFACT_LINES = 50
+
+
 def _foot(report: Report) -> Iterator[str]:
     yield "\n"
+    files = phrases.artifacts(report)
+    for line in files[:_ARTIFACT_LINES]:
+        yield f"- file: {prose(line, 300)}\n"
+    if len(files) > _ARTIFACT_LINES:
+        yield f"- and {len(files) - _ARTIFACT_LINES} more files, in results.json\n"
     for state in report.harnesses:
         yield f"- harness: {prose(phrases.harness(state), 300)}\n"
     yield f"- protections: {prose(phrases.protections(report.protections), 500)}\n"

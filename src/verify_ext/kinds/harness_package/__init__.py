@@ -6,10 +6,10 @@ from pathlib import Path
 
 from verify_ext.kinds import Exercise, Kind
 from verify_ext.kinds.harness_package import observed
-from verify_ext.kinds.harness_package.check import check
 from verify_ext.kinds.harness_package.accept.files import inspect
 from verify_ext.kinds.harness_package.accept.judge import judge_acceptance
 from verify_ext.kinds.harness_package.accept.plan import ask_to_accept
+from verify_ext.kinds.harness_package.check import check
 from verify_ext.kinds.harness_package.judge import (
     ask_to_construct,
     ask_to_load,

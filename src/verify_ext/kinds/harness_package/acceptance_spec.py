@@ -164,8 +164,10 @@ def read_acceptance(
     there = [name for name in NAMES if contents.is_file(name)]
     if not there:
         near = [name for name in contents.names(".") if re.fullmatch(r"acceptance\.(json|ya?ml)", name, re.I)]
-        hint = f" ({near[0]} is not read: it must be called acceptance.json or acceptance.yaml)" if near else ""
-        words = {"hint": hint, "path": contents.extension.path}
+        hint = (
+            f" ({near[0]} is not read: it must be called acceptance.json or acceptance.yaml)" if near else ""
+        )
+        words: dict[str, Any] = {"hint": hint, "path": contents.extension.path}
         return None, (RULES.finding("acceptance_spec_missing/no-spec", manifest, **words),)
     if len(there) > 1:
         return None, (RULES.finding("acceptance_spec_invalid/two-specs", contents.spot(there[1])),)
@@ -212,14 +214,16 @@ def _of_error(root: Node, error: Any) -> Iterator[Finding]:
             if name not in known and known:
                 hint = did_you_mean(str(name), known) or f"; known are {listed(known)}"
                 place = node.key(name) or node
-                words = {"field": repr(name), "where": where, "hint": hint}
+                words: dict[str, Any] = {"field": repr(name), "where": where, "hint": hint}
                 yield RULES.finding("acceptance_spec_invalid/unknown-field", place, **words)
         if known:
             return
     if error.validator == "required":
         missing = [name for name in error.validator_value if name not in error.instance]
         for name in missing[:1]:
-            yield RULES.finding("acceptance_spec_invalid/field-missing", node or root, where=where, field=name)
+            yield RULES.finding(
+                "acceptance_spec_invalid/field-missing", node or root, where=where, field=name
+            )
         return
     problem = error.message if len(error.message) <= 300 else f"{error.message[:297]}…"
     yield RULES.finding(
@@ -242,10 +246,8 @@ def _node_at(root: Node, path: Any) -> Node | None:
     for step in path:
         if node is None:
             return None
-        if isinstance(step, int):
-            node = node.elements[step] if step < len(node.elements) else None
-        else:
-            node = node.get(step)
+        below = node.elements[step : step + 1] if isinstance(step, int) else (node.get(step),)
+        node = next(iter(below), None)
     return node
 
 
@@ -414,7 +416,7 @@ class _Meaning:
         asserted = node.get("assertions")
         other = asserted.get("must_call_tool") if asserted is not None else None
         if other is not None and other.value != test.call.tool_name:
-            words = {"tool": test.call.tool_name, "other": other.value}
+            words: dict[str, Any] = {"tool": test.call.tool_name, "other": other.value}
             yield RULES.finding("acceptance_spec_invalid/other-tool", other, **words)
         if not self._names("tool"):
             yield from self._known("tool", test.call.tool_name, node.get("tool_name") or node)
@@ -434,7 +436,7 @@ class _Meaning:
         paths = [value for value in (test.call.arguments or {}).values() if isinstance(value, str)]
         paths = [path for path in paths if OUTPUT_DIR in path and suffix_format(path)]
         if len(formats) == 1 and len(paths) == 1 and suffix_format(paths[0]) not in formats:
-            words = {"path": paths[0], "format": next(iter(formats))}
+            words: dict[str, Any] = {"path": paths[0], "format": next(iter(formats))}
             place = node.get("arguments") or node
             yield RULES.finding("acceptance_spec_invalid/format-and-path", place, **words)
 

@@ -192,9 +192,7 @@ def ask_to_load(checked: Checked, place: Place) -> Ask | None:
     return Ask(request={"manifest": MANIFEST, "components": _classes(checked)})
 
 
-def judge_load(
-    extension: Extension, checked: Checked, seen: Seen, usual: Seen | None
-) -> Iterator[Finding]:
+def judge_load(extension: Extension, checked: Checked, seen: Seen, usual: Seen | None) -> Iterator[Finding]:
     """Judge what the agent carries after loading, and after unloading again."""
     observed, baseline = seen.observed, None if usual is None else usual.observed
     if observed["error"] is not None:

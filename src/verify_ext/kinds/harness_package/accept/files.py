@@ -104,9 +104,7 @@ def _examined(
     from verify_ext.artifacts.apart import Request, examine_apart
 
     keys = list(wanted)
-    requests = [
-        Request(path=wanted[key][0], shown=made[key].path, expected=wanted[key][1]) for key in keys
-    ]
+    requests = [Request(path=wanted[key][0], shown=made[key].path, expected=wanted[key][1]) for key in keys]
     if not requests:
         return {}
     examined = examine_apart(requests, deadline_s=_EXAMINE_S, memory_bytes=_EXAMINE_BYTES)

@@ -120,9 +120,7 @@ def _tool_steps(
     name = tool_step(number)
 
     def step(below: str, session: str, agent: str = "main") -> Step:
-        return Step(
-            id=f"{name}{below}", query=test.query, session=session, agent=agent, calls=(test.call,)
-        )
+        return Step(id=f"{name}{below}", query=test.query, session=session, agent=agent, calls=(test.call,))
 
     if sharing or repeat > 1:
         yield (step("/fresh", f"{name}-fresh"),)

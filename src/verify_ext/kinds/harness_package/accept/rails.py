@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from verify_ext.harness.scripted_model import REQUESTS_OF_STEP
-from verify_ext.kinds.harness_package.acceptance import ANY, SESSION_ID, RailTest
 from verify_ext.kinds.harness_package.accept.plan import rail_step
 from verify_ext.kinds.harness_package.accept.results import MISSING, field_of, settled
 from verify_ext.kinds.harness_package.accept.subject import Run, at, words_of
+from verify_ext.kinds.harness_package.acceptance import ANY, SESSION_ID, RailTest
 from verify_ext.kinds.harness_package.places import place_of, same_class, trace_of
 from verify_ext.model import Declared, Finding
 from verify_ext.source import Spot
@@ -73,7 +73,11 @@ def _judge_test(run: Run, number: int, test: RailTest, part: Declared) -> Iterat
     if any(hook["error"] is not None and _own(run, hook) is part for hook in run.hooks()):
         return  # it has been said, and everything else follows from it
     findings = [finding for judge in _OBSERVABLES for finding in judge(run, step, test, part)]
-    if test.must_observe_side_effect and not test.observables and not _changed_anything(run, step, test, part):
+    if (
+        test.must_observe_side_effect
+        and not test.observables
+        and not _changed_anything(run, step, test, part)
+    ):
         findings.append(
             run.finding("rail_hook_not_observed/no-side-effect", at(part), part, class_name=part.name)
         )
@@ -102,7 +106,9 @@ def _state_file(run: Run, step: str, test: RailTest, part: Declared) -> Iterator
         yield run.finding(rule, at(part), part, verified=True, **words)
         return
     if text is None:
-        finding = run.finding("rail_hook_not_observed/state-file-missing", at(part), part, verified=True, **words)
+        finding = run.finding(
+            "rail_hook_not_observed/state-file-missing", at(part), part, verified=True, **words
+        )
         there = ", ".join(sorted({settled(name) for name in run.found.state})[:20]) or "nothing"
         yield replace(finding, expected=_named(test.state_file), actual=f"in .state: {there}")
         return
@@ -129,7 +135,7 @@ def _state_field(
         yield run.finding(rule, at(part), part, verified=True, **words, field=name)
     elif wanted is not ANY and value != wanted:
         rule = "rail_hook_not_observed/state-field-differs"
-        shown = {"expected": repr(wanted)[:200], "actual": repr(value)[:200]}
+        shown: dict[str, Any] = {"expected": repr(wanted)[:200], "actual": repr(value)[:200]}
         yield run.finding(rule, at(part), part, verified=True, **words, field=name, **shown)
 
 
@@ -151,7 +157,9 @@ def _read(request: Any) -> str:
 
 def _always_there(run: Run, test: RailTest, what: str) -> Finding:
     place = Spot(test.location)
-    return run.finding("acceptance_spec_invalid/observable-always-there", place, None, verified=True, what=what)
+    return run.finding(
+        "acceptance_spec_invalid/observable-always-there", place, None, verified=True, what=what
+    )
 
 
 def _hidden_tools(run: Run, step: str, test: RailTest, part: Declared) -> Iterator[Finding]:
@@ -185,7 +193,11 @@ def _rewritten(run: Run, step: str, test: RailTest, part: Declared) -> Iterator[
         elif not any(_holds(_object(arguments), wanted) for arguments in got):
             rule = "rail_hook_not_observed/arguments-not-rewritten"
             shown = repr(got[0] if got else "nothing: it was not called")[:300]
-            words = {"tool": tool, "class_name": part.name, "expected": repr(dict(wanted))[:300]}
+            words: dict[str, Any] = {
+                "tool": tool,
+                "class_name": part.name,
+                "expected": repr(dict(wanted))[:300],
+            }
             yield run.finding(rule, at(part), part, actual=shown, **words)
 
 

@@ -66,9 +66,7 @@ def result_of_step(seen: Seen, step: str, tool: str) -> Result | None:
     if call is None:
         return None
     shown = call["result"]
-    return Result(
-        type=shown["type"], value=shown["value"], error=call["error"], message=call["message"]
-    )
+    return Result(type=shown["type"], value=shown["value"], error=call["error"], message=call["message"])
 
 
 def field_of(fields: Any, name: str) -> Any:
@@ -137,9 +135,7 @@ def settled(value: Any) -> Any:
         for pattern, word in _MOVING:
             value = pattern.sub(word, value)
         return _SESSIONS.sub("<session>", value)
-    if isinstance(value, float) and (
-        _NOW_S[0] < value < _NOW_S[1] or _NOW_S[0] < value / 1000 < _NOW_S[1]
-    ):
+    if isinstance(value, float) and (_NOW_S[0] < value < _NOW_S[1] or _NOW_S[0] < value / 1000 < _NOW_S[1]):
         return "<time>"
     if isinstance(value, Mapping):
         return {str(key): settled(item) for key, item in value.items()}

@@ -296,8 +296,7 @@ RULES = Rules(
         RAIL_HOOK_NOT_OBSERVED,
         "tool-not-hidden",
         "{tool} is offered and may be called, though {class_name} must hide it",
-        "Take the tool out of ctx.inputs.tools in before_model_call, or refuse its call in"
-        " before_tool_call.",
+        "Take the tool out of ctx.inputs.tools in before_model_call, or refuse its call in before_tool_call.",
         "A gate that lets everything through is none.",
         _SEED,
     ),

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from verify_ext.kinds.harness_package.acceptance import ToolTest
 from verify_ext.kinds.harness_package.accept.files import STATE_FOLDER
 from verify_ext.kinds.harness_package.accept.plan import AT_ONCE, rail_step, tool_step
 from verify_ext.kinds.harness_package.accept.rails import state_path
 from verify_ext.kinds.harness_package.accept.results import MISSING, Result, field_of, result_of_step, settled
 from verify_ext.kinds.harness_package.accept.subject import Run, at
+from verify_ext.kinds.harness_package.acceptance import ToolTest
 from verify_ext.model import Declared, Finding
 from verify_ext.source import line_spot
 
@@ -43,7 +43,8 @@ def judge_sharing(run: Run, *, rails_failed: bool) -> Iterator[Finding]:
 def _judge_test(run: Run, number: int, test: ToolTest, part: Declared) -> Iterator[Finding]:
     step, name = tool_step(number), test.call.tool_name
     fresh, warm, other, apart = (
-        _fields(result_of_step(run.seen, f"{step}{below}", name)) for below in ("/fresh", "", "/other", "/apart")
+        _fields(result_of_step(run.seen, f"{step}{below}", name))
+        for below in ("/fresh", "", "/other", "/apart")
     )
     if fresh is None or warm is None or other is None:
         return  # nothing prepares a session, or what went wrong has been said
@@ -57,9 +58,12 @@ def _judge_test(run: Run, number: int, test: ToolTest, part: Declared) -> Iterat
     missing = [field for field in test.state_fields if field not in changed]
     if missing or (reads and not changed):
         yield _not_shared(run, step, test, part, missing, reads)
-    elif changed and not leaked and apart is not None:
-        if all(_at(apart, field) == _at(fresh, field) for field in changed):
-            yield run.finding("state_source_not_allowed/kept-in-memory", at(part), part, name=name)
+    elif changed and not leaked and apart is not None and _as(fresh, apart, changed):
+        yield run.finding("state_source_not_allowed/kept-in-memory", at(part), part, name=name)
+
+
+def _as(one: Mapping[str, Any], other: Mapping[str, Any], fields: list[str]) -> bool:
+    return all(_at(one, field) == _at(other, field) for field in fields)
 
 
 def _not_shared(
@@ -117,7 +121,10 @@ def _judge_repeats(run: Run, number: int, test: ToolTest, part: Declared) -> Ite
         differing = [field for field in _common(first, again) if _at(first, field) != _at(again, field)]
         if differing:
             field = differing[0]
-            shown = {"expected": repr(_at(first, field))[:300], "actual": repr(_at(again, field))[:300]}
+            shown: dict[str, Any] = {
+                "expected": repr(_at(first, field))[:300],
+                "actual": repr(_at(again, field))[:300],
+            }
             finding = run.finding("result_nondeterministic/differs", at(part), part, name=name, field=field)
             yield replace(finding, **shown)
             return

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from verify_ext.kinds.harness_package.acceptance import SkillTest
 from verify_ext.kinds.harness_package.accept.plan import skill_step
 from verify_ext.kinds.harness_package.accept.subject import Run, at, words_of
+from verify_ext.kinds.harness_package.acceptance import SkillTest
 from verify_ext.model import Declared, Finding
 from verify_ext.source import SourceError, read_source
 
@@ -60,8 +60,11 @@ def _told(run: Run, step: str) -> str:
 
 def _opening_failed(run: Run, step: str, part: Declared) -> str | None:
     """Return why skill_tool did not open a skill; None if it did, or was not asked to."""
-    asked = [run.record(step)["executions"], run.record(step)["calls"]]
-    for execution, call in zip(*([one for one in each if one["name"] == "skill_tool"] for each in asked)):
+    executions, calls = (
+        [one for one in run.record(step)[kind] if one["name"] == "skill_tool"]
+        for kind in ("executions", "calls")
+    )
+    for execution, call in zip(executions, calls, strict=False):
         arguments = execution["arguments"]
         if isinstance(arguments, dict) and arguments.get("skill_name") == part.name:
             value = call["result"]["value"]

@@ -10,10 +10,10 @@ from typing import Any
 from verify_ext.codes import Place as CodePlace
 from verify_ext.harness.scripted_model import Request
 from verify_ext.kinds import Seen
-from verify_ext.kinds.harness_package.acceptance import AcceptanceSpec
 from verify_ext.kinds.harness_package.accept.files import Found
 from verify_ext.kinds.harness_package.accept.plan import BARE, Step
 from verify_ext.kinds.harness_package.accept.rules import RULES
+from verify_ext.kinds.harness_package.acceptance import AcceptanceSpec
 from verify_ext.kinds.harness_package.places import same_class
 from verify_ext.model import Checked, Declared, Extension, Finding, Provenance
 from verify_ext.source import Spot

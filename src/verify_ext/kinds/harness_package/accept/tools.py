@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from verify_ext.kinds.harness_package.acceptance import ToolTest
 from verify_ext.kinds.harness_package.accept.files import Made
 from verify_ext.kinds.harness_package.accept.plan import tool_step
 from verify_ext.kinds.harness_package.accept.results import (
@@ -19,6 +18,7 @@ from verify_ext.kinds.harness_package.accept.results import (
     suffix_format,
 )
 from verify_ext.kinds.harness_package.accept.subject import Run, at, words_of
+from verify_ext.kinds.harness_package.acceptance import ToolTest
 from verify_ext.kinds.harness_package.places import place_of, trace_of
 from verify_ext.model import Artifact, Declared, Finding, Layer, Provenance
 from verify_ext.source import Spot
@@ -41,13 +41,13 @@ def judge_tools(run: Run) -> Iterator[Finding | Artifact]:
                 class_name=part.name,
             )
     for number, test in enumerate(run.spec.tool_tests):
-        part = run.tools.get(test.call.tool_name)
-        if part is None:
+        tested_part = run.tools.get(test.call.tool_name)
+        if tested_part is None:
             known = ", ".join(sorted(run.tools)) or "none"
             place, name = Spot(test.call.location), test.call.tool_name
             yield run.finding("acceptance_spec_invalid/tool-unknown", place, None, name=name, known=known)
         else:
-            yield from _judge_test(run, number, test, part)
+            yield from _judge_test(run, number, test, tested_part)
 
 
 def _judge_test(run: Run, number: int, test: ToolTest, part: Declared) -> Iterator[Finding | Artifact]:
@@ -77,7 +77,9 @@ def _arguments_problem(run: Run, step: str, test: ToolTest) -> str | None:
     import jsonschema
 
     offered = next((request.tools for request in run.requests(step)), ())
-    schema = next((tool.get("parameters") for tool in offered if tool.get("name") == test.call.tool_name), None)
+    schema = next(
+        (tool.get("parameters") for tool in offered if tool.get("name") == test.call.tool_name), None
+    )
     if not isinstance(schema, dict) or test.call.arguments is None:
         return None
     try:
@@ -156,7 +158,9 @@ def _judge_field(
     value = field_of(fields, field)
     if value is MISSING:
         there = ", ".join(sorted(map(str, fields))[:30])
-        finding = run.finding("tool_result_schema_missing/field-missing", at(part), part, name=name, field=field)
+        finding = run.finding(
+            "tool_result_schema_missing/field-missing", at(part), part, name=name, field=field
+        )
         yield replace(finding, expected=field, actual=f"fields: {there}")
     elif wanted is not None and not _is_type(value, wanted):
         yield _wrong_type(run, name, part, field, wanted, value)
