@@ -158,11 +158,12 @@ def _file(path: Path, shown: str) -> ArtifactFile | Finding:
         return RULES.finding("artifact_not_created/not-a-file", place, what=str(error.strerror).lower())
     except ValueError:
         return RULES.finding("artifact_not_created/file-missing", place)
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "a device or pipe"
+        return RULES.finding("artifact_not_created/not-a-file", place, what=what)
     with os.fdopen(handle, "rb") as stream:
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            what = "a folder" if stat.S_ISDIR(status.st_mode) else "a device or pipe"
-            return RULES.finding("artifact_not_created/not-a-file", place, what=what)
         head = stream.read(HEAD_BYTES)
     if not head:
         return RULES.finding("artifact_format_invalid/empty-file", place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import stat
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -63,11 +64,11 @@ def _digest(path: Path) -> str:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return "unreadable"
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return "unreadable"
     with os.fdopen(handle, "rb") as stream:
-        try:
-            return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
-        except OSError:  # a folder, a pipe with nobody behind it
-            return "unreadable"
+        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
 
 
 def _result(shown: str, examined: Examined, digest: str) -> CheckResult:

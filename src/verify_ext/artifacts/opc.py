@@ -292,6 +292,9 @@ class Package:
         return tree
 
     def _not_well_formed(self, name: str, error: Exception) -> None:
+        if "huge" in str(error).lower():  # a limit of the parser, no fault of the text
+            self.say("opc-part-too-large", part=name, problem="a text of more than 10 MB")
+            return
         line = str(getattr(error, "lineno", None) or 1)
         self.say("opc-not-well-formed", part=name, line=line, problem=str(error)[:200])
 

@@ -188,7 +188,7 @@ class _Reader:
         if formula is not None:
             if self._book.keep_formulas:
                 self._sheet.formulas.add(cell)
-            if value is None and kind != "str":
+            if not value and kind != "str":
                 self._say("xlsx-formula-uncached", "artifact_placeholder_output", cell=cell)
         if value is None:
             return None
