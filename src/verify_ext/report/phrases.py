@@ -116,7 +116,12 @@ def artifacts(report: Report) -> list[str]:
     for extension in report.extensions:
         for run in extension.runs:
             for artifact in run.artifacts:
-                facts = ", ".join(f"{name} {value}" for name, value in artifact.facts.items())
+                counted = [
+                    (name, value)
+                    for name, value in artifact.facts.items()
+                    if not isinstance(value, list | dict)
+                ]
+                facts = ", ".join(f"{name} {value}" for name, value in counted)
                 whose = "" if artifact.path == extension.path else f" of {extension.path}"
                 where = f" in {run.harness}" if run.harness else ""
                 lines.append(

@@ -23,7 +23,7 @@ from verify_ext.kinds.harness_package.check_skills import Skill, check_skills, s
 from verify_ext.kinds.harness_package.contents import Contents
 from verify_ext.kinds.harness_package.entries import Entry, entries
 from verify_ext.kinds.harness_package.modules import Modules
-from verify_ext.model import Checked, Declared, Extension, Finding, Layer
+from verify_ext.model import Checked, Declared, Extension, Finding, Layer, Severity
 from verify_ext.source import Node, Spot
 
 _SAME_LIMIT = 100
@@ -39,10 +39,13 @@ def check(extension: Extension) -> Checked:
     requirements = read_requirements(contents)
     findings, components = ([root], ()) if isinstance(root, Finding) else _check_declared(contents, root)
     place = Spot(root.location if isinstance(root, Finding) else root.source.top.location)
-    spec, of_spec = read_acceptance(contents, components, place)
+    findings += [*requirements.findings, *check_files(contents)]
+    # What a spec is about is known only where the manifest is right.
+    is_right = not any(finding.severity is Severity.ERROR for finding in findings)
+    spec, of_spec = read_acceptance(contents, components, place) if is_right else (None, ())
     has_spec = any(contents.is_file(name) for name in NAMES)
     return Checked(
-        findings=_limited(*findings, *requirements.findings, *check_files(contents), *of_spec),
+        findings=_limited(*findings, *of_spec),
         components=components,
         requirements=requirements.lines,
         requirement_locations=requirements.locations,
