@@ -9,7 +9,11 @@ COPY pyproject.toml README.md LICENSE /source/
 COPY src /source/src
 # Without pip of its own: nothing is ever installed into the verifier's environment again.
 RUN python3 -m venv --without-pip /opt/verify-ext/.venv \
-    && pip --python /opt/verify-ext/.venv/bin/python install --no-cache-dir --disable-pip-version-check /source
+    && pip --python /opt/verify-ext/.venv/bin/python install --no-cache-dir --disable-pip-version-check /source \
+    # Of the image and XML libraries what is never used: AVIF, fonts, typed XML objects, HTML, headers.
+    && cd /opt/verify-ext/.venv/lib/python3*/site-packages \
+    && rm -rf lxml/includes lxml/isoschematron lxml/html lxml/objectify.* \
+        PIL/_avif.* pillow.libs/libavif-* PIL/_imagingft.* pillow.libs/libfreetype-* pillow.libs/libharfbuzz-*
 COPY --chmod=755 entrypoint /opt/verify-ext/
 COPY --chmod=755 docker/action.sh /opt/verify-ext/docker/
 

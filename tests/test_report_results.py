@@ -45,7 +45,7 @@ def test_keys_are_in_the_documented_order() -> None:
         "reproduction log provenance location fingerprint suppressed"
     )
     assert " ".join(data["findings"][0]["location"]) == "path line column end_line end_column text"
-    assert " ".join(data["extensions"][0]) == "path name kind digest layers runs"
+    assert " ".join(data["extensions"][0]) == "path name kind digest layers required runs"
     assert " ".join(data["harnesses"][0]) == "requirement contract canary fingerprint"
 
 
