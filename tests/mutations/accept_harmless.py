@@ -33,7 +33,11 @@ def spec(package: Path, edit: Callable[[dict[str, Any]], Any]) -> None:
 def only_rail(package: Path, body: str, observe: dict[str, Any], **test: Any) -> None:
     """Make the rail do one thing, and the spec look for it; the tool no longer knows of a rail."""
     (package / RAIL).write_text(RAIL_HEAD + body, encoding="utf-8")
-    replace(package / TOOL, "read_requests(session.get_session_id()) if session is not None else []", "[]")
+    replace(
+        package / TOOL,
+        "read_requests(session.get_session_id()) if session is not None else []",
+        '["As asked."]',
+    )
     rail_test = {"query": "Do what is usual.", **test, "assertions": observe}
 
     def edit(data: dict[str, Any]) -> None:
@@ -210,7 +214,11 @@ def state_kept_by_hooks_of_tools(package: Path) -> None:
 ''',
         encoding="utf-8",
     )
-    replace(package / TOOL, "read_requests(session.get_session_id()) if session is not None else []", "[]")
+    replace(
+        package / TOOL,
+        "read_requests(session.get_session_id()) if session is not None else []",
+        '["As asked."]',
+    )
 
     def edit(data: dict[str, Any]) -> None:
         data["prewarm_queries"] = []
