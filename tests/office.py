@@ -78,7 +78,7 @@ def xlsx(change: Callable[[Any], None] = lambda sheet: None) -> bytes:
 
 
 def rewritten(
-    data: bytes, change: Callable[[dict[str, bytes]], None], method: int = zipfile.ZIP_DEFLATED
+    data: bytes, change: Callable[[dict[str, bytes]], object], method: int = zipfile.ZIP_DEFLATED
 ) -> bytes:
     """Return an archive with its entries changed."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -94,7 +94,7 @@ def package_without_its_document() -> File:
     """artifact_format_invalid/opc-no-main-part
     artifact_format_invalid/opc-override-without-part
     """
-    return "review.docx", rewritten(docx(), lambda entries: entries.pop("word/document.xml") and None)
+    return "review.docx", rewritten(docx(), lambda entries: entries.pop("word/document.xml"))
 
 
 def document_of_many_megabytes() -> File:
