@@ -18,6 +18,7 @@ from verify_ext.harness.outcome import Limits
 from verify_ext.harness.provision import Provision
 from verify_ext.harness.ready import CANARY_ROOT, open_to_job, read_canary
 from verify_ext.harness.session import Job, Session
+from verify_ext.kinds import Place
 from verify_ext.kinds.harness_package import KIND
 
 ROUNDS = 60
@@ -30,9 +31,10 @@ def job(scratch: Path, number: int, name: str) -> Job:
     root = folder / CANARY_ROOT.name
     shutil.copytree(CANARY_ROOT, root)
     open_to_job(root)
-    load = KIND.exercises[-1]
-    request = load.request(read_canary(KIND).checked) or {}
-    return Job(kind=KIND.name, exercise=load.name, root=root, folder=folder, request=request)
+    load = next(exercise for exercise in KIND.exercises if exercise.name == "load")
+    ask = load.ask(read_canary(KIND).checked, Place(root=root, folder=folder))
+    assert ask is not None
+    return Job(kind=KIND.name, exercise=load.name, root=root, folder=folder, request=ask.request)
 
 
 def main() -> int:
