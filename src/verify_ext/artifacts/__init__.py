@@ -173,7 +173,15 @@ def _file(path: Path, shown: str) -> ArtifactFile | Finding:
 def _examine(
     file: ArtifactFile, wanted: Format | None, promised: Format | None, depth: Depth, expected: Expected
 ) -> Examined:
-    actual = identify(file)
+    if wanted is not None and wanted.name in _OFFICE and file.head.startswith(b"PK"):
+        examined = wanted.examine(file, depth, expected)  # it opens the package, so it is not opened before
+        actual: Format | None = wanted
+        if any(finding.rule == "opc-part-type-wrong" for finding in examined.findings):
+            actual = identify(file)
+        if actual is None or actual.name not in _OFFICE - {wanted.name}:
+            return _named(file, wanted, promised, expected, examined)
+    else:
+        actual = identify(file)
     if wanted is None and actual is None:
         finding = RULES.finding("artifact_format_invalid/format-unknown", file, actual=describe(file))
         return Examined(format=None, findings=(finding,))
@@ -188,10 +196,25 @@ def _examine(
             wanted = actual
         else:
             return Examined(format=actual.name if actual else None, findings=(_other(file, wanted, actual),))
-    elif promised is not wanted and file.suffix and (promised is not None or expected.asked_for):
-        findings.append(_other_suffix(file, wanted))
     examined = wanted.examine(file, depth, expected)
-    return Examined(format=examined.format, facts=examined.facts, findings=(*findings, *examined.findings))
+    if findings:
+        return Examined(
+            format=examined.format, facts=examined.facts, findings=(*findings, *examined.findings)
+        )
+    return _named(file, wanted, promised, expected, examined)
+
+
+def _named(
+    file: ArtifactFile, wanted: Format, promised: Format | None, expected: Expected, examined: Examined
+) -> Examined:
+    """Add to an examination that the file's name says something else, if it does."""
+    if promised is wanted or not file.suffix or (promised is None and not expected.asked_for):
+        return examined
+    return Examined(
+        format=examined.format,
+        facts=examined.facts,
+        findings=(_other_suffix(file, wanted), *examined.findings),
+    )
 
 
 def _says_itself(wanted: Format, actual: Format | None) -> bool:

@@ -141,6 +141,10 @@ class _Document:
     """What was seen of a document, part by part."""
 
     streamed: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset(
+        {"properties+xml", "styles+xml", "stylesWithEffects+xml", "settings+xml", "webSettings+xml"}
+        | {"fontTable+xml", "theme+xml", "numbering+xml", "chart+xml", "/xml"}
+    )
 
     def __init__(self, package: Package) -> None:
         self._package = package

@@ -21,6 +21,7 @@ class Reader(Protocol):
     """
 
     streamed: frozenset[str]
+    unread: frozenset[str]
 
     def __init__(self, package: Package) -> None: ...
     def visit(self, part: Part, tree: Any) -> None: ...
@@ -53,7 +54,7 @@ def _examine(archive: Archive, depth: Depth, name: str, types: Types, reader_of:
         package.check_kind(types)
         return Examined(format=name, findings=tuple(package.findings))
     reader = reader_of(package)
-    package.walk(reader.visit, streamed=reader.streamed)
+    package.walk(reader.visit, streamed=reader.streamed, unread=reader.unread)
     package.check_kind(types)
     findings = [*archive.findings, *package.findings]
     damaged = any(finding.severity == "error" for finding in findings)

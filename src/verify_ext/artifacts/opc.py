@@ -32,6 +32,11 @@ _KNOWN_NAMESPACES = (
     "http://www.w3.org/",
 )
 _XML_TYPE = re.compile(r"(?:\+|/)xml$", re.I)
+_RELATIONSHIPS = re.compile(
+    rb"xmlns:([\w.-]+)=[\"'](?:%b|%b)[\"']" % (re.escape(R.encode()), re.escape(_STRICT_R.encode()))
+)
+_HEAD = 8192
+_IGNORABLE = re.compile(rb"Ignorable=[\"']([^\"'<>]*)[\"']")
 _TYPED = frozenset(
     [
         "officeDocument",
@@ -215,11 +220,18 @@ class Package:
 
     # --- walking -----------------------------------------------------------------------------
 
-    def walk(self, visit: Callable[[Part, Any], None], *, streamed: frozenset[str] = frozenset()) -> None:
+    def walk(
+        self,
+        visit: Callable[[Part, Any], None],
+        *,
+        streamed: frozenset[str] = frozenset(),
+        unread: frozenset[str] = frozenset(),
+    ) -> None:
         """Visit every part that can be reached, each once, with its XML tree (None where it has none).
 
         Each is read once and let go. Parts of the content types in `streamed`, and those that are too
-        large for a tree, are visited without one; who streams them reads them itself.
+        large for a tree, are visited without one; who streams them reads them itself. Parts whose
+        content types end in one of `unread` need no tree either, but for what every part must keep.
         """
         assert self.main is not None
         waiting, seen = [self.main], {self.main.name.lower()}
@@ -231,9 +243,7 @@ class Package:
                 self.say("opc-part-without-type", part=part.name)
             tree = None
             if part.is_xml and part.content_type not in streamed:
-                tree = self._tree_of(part.name, part.entry)
-                if tree is not None:
-                    self._check_tree(part, tree)
+                tree = self._checked_tree(part, is_read=not str(part.content_type).endswith(tuple(unread)))
             elif not part.is_xml and not self.archive.is_exhausted:
                 self.archive.drain(part.entry)
             visit(part, tree)
@@ -273,14 +283,50 @@ class Package:
         except etree.XMLSyntaxError as error:
             self._not_well_formed(part.name, error)
 
+    def _checked_tree(self, part: Part, *, is_read: bool) -> Any:
+        """Check what every part's XML must keep; return its tree if it `is_read` or was needed for that."""
+        data = self._data_of(part.name, part.entry)
+        if data is None:
+            return None
+        uses, compatible = _uses_relationships(data), _needs_compatibility(data)
+        if not is_read and not uses and not compatible:
+            self._check_well_formed(part.name, data)
+            return None
+        tree = self._parsed(part.name, data)
+        if tree is not None and uses:
+            for used in set(tree.xpath("//@r:*|//@s:*", namespaces={"r": R, "s": _STRICT_R})):
+                self._check_use(part, str(used))
+        if tree is not None and compatible:
+            self._check_compatibility(part, tree)
+        return tree
+
+    def _check_well_formed(self, name: str, data: bytes) -> None:
+        """Parse without keeping anything, which is a good deal faster."""
+        from xml.parsers import expat
+
+        parser = expat.ParserCreate()
+        doctypes: list[object] = []
+        parser.StartDoctypeDeclHandler = lambda *declared: doctypes.append(declared)
+        try:
+            parser.Parse(data, True)
+        except expat.ExpatError as error:
+            self._not_well_formed(name, error)
+        if doctypes:
+            self.say("opc-dtd", part=name)
+
+    def _data_of(self, name: str, entry: Entry) -> bytes | None:
+        data = self.archive.read(entry, TREE_LIMIT_BYTES)
+        if data is None and entry.size > TREE_LIMIT_BYTES:
+            self.say("opc-part-too-large", part=name, problem=f"{entry.size >> 20} MiB of XML")
+        return data
+
     def _tree_of(self, name: str, entry: Entry) -> Any:
+        data = self._data_of(name, entry)
+        return None if data is None else self._parsed(name, data)
+
+    def _parsed(self, name: str, data: bytes) -> Any:
         from lxml import etree
 
-        data = self.archive.read(entry, TREE_LIMIT_BYTES)
-        if data is None:
-            if entry.size > TREE_LIMIT_BYTES:
-                self.say("opc-part-too-large", part=name, problem=f"{entry.size >> 20} MiB of XML")
-            return None
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
         try:
             tree = etree.fromstring(data, parser)
@@ -298,12 +344,10 @@ class Package:
         line = str(getattr(error, "lineno", None) or 1)
         self.say("opc-not-well-formed", part=name, line=line, problem=str(error)[:200])
 
-    def _check_tree(self, part: Part, tree: Any) -> None:
-        """Check what every part's XML must keep: relationships it uses, and mc: attributes."""
-        prefixes = {"r": R, "s": _STRICT_R, "mc": _MC}
-        for used in set(tree.xpath("//@r:*|//@s:*", namespaces=prefixes)):
-            self._check_use(part, str(used))
-        for element in tree.xpath("//*[@mc:Ignorable or @mc:MustUnderstand]", namespaces=prefixes):
+    def _check_compatibility(self, part: Part, tree: Any) -> None:
+        """Check mc: attributes: what is to be ignored is declared, what must be understood is known."""
+        named = "//*[@mc:Ignorable or @mc:MustUnderstand]"
+        for element in tree.xpath(named, namespaces={"mc": _MC}):
             for prefix in element.get(f"{{{_MC}}}Ignorable", "").split():
                 if prefix not in element.nsmap:
                     self.say("opc-ignorable-undeclared", part=part.name, name=prefix)
@@ -339,6 +383,30 @@ class Package:
             macros = [part for part in self._parts.values() if _MACRO.search(part.content_type or "")]
             for part in macros[:1]:
                 self.say("opc-macro-part", part=part.name, suffix=suffix)
+
+
+def _uses_relationships(data: bytes) -> bool:
+    """Return whether a part's XML has attributes in the namespace of relationships, told by its bytes."""
+    if b"\0" in data:  # UTF-16
+        return True
+    return any(
+        b" %b:" % prefix in data or b"\n%b:" % prefix in data for prefix in _RELATIONSHIPS.findall(data)
+    )
+
+
+def _needs_compatibility(data: bytes) -> bool:
+    """Return whether mc: attributes need a look at the tree.
+
+    The usual ones, on the root alone and of prefixes that are declared there, are told by the bytes.
+    """
+    if b"MustUnderstand" in data or b"\0" in data:
+        return True
+    count = data.count(b"Ignorable")
+    head = data[:_HEAD]
+    named = _IGNORABLE.search(head)
+    if count == 1 and named is not None:
+        return not all(b"xmlns:%b=" % prefix in head for prefix in named[1].split())
+    return count > 0
 
 
 @lru_cache(maxsize=8)

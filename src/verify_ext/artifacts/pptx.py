@@ -192,6 +192,9 @@ class _Deck:
     """What was seen of a presentation, part by part."""
 
     streamed: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset(
+        {"properties+xml", "presProps+xml", "viewProps+xml", "tableStyles+xml", "chart+xml"}
+    )
 
     def __init__(self, package: Package) -> None:
         self._package = package

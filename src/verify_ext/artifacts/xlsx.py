@@ -36,6 +36,7 @@ class _Workbook:
     """What was seen of a workbook. Sheets are read last, when everything they refer to is known."""
 
     streamed: frozenset[str] = frozenset({_SHEET})
+    unread: frozenset[str] = frozenset({"properties+xml", "theme+xml"})
 
     def __init__(self, package: Package) -> None:
         self._package = package

@@ -20,6 +20,7 @@ from verify_ext.kinds.harness_package.check_manifest import check_manifest, read
 from verify_ext.kinds.harness_package.check_requirements import read_requirements
 from verify_ext.kinds.harness_package.check_skill_md import check_frontmatter, read_skill
 from verify_ext.kinds.harness_package.check_skills import Skill, check_skills, skill_roots, skills
+from verify_ext.kinds.harness_package.check_state import check_state
 from verify_ext.kinds.harness_package.contents import Contents
 from verify_ext.kinds.harness_package.entries import Entry, entries
 from verify_ext.kinds.harness_package.modules import Modules
@@ -67,6 +68,7 @@ def _check_declared(contents: Contents, root: Node) -> tuple[list[Finding], tupl
         *check_entries(contents, declared),
         *check_classes(modules, declared),
         *check_imports(modules, declared, tuple(f"{skill.folder}/" for skill in found)),
+        *check_state(modules, declared),
         *check_skills(contents, root),
         *(finding for skill in manifests for finding in skill.findings()),
     ]

@@ -22,6 +22,7 @@ from verify_ext.kinds.harness_package.places import (
     same_class,
     trace_of,
 )
+from verify_ext.kinds.harness_package.provider_rules import judge_provider
 from verify_ext.model import Checked, Declared, Extension, Finding, Provenance
 from verify_ext.source import Spot
 
@@ -135,6 +136,8 @@ def _judge_card(extension: Extension, part: Declared, card: dict[str, Any] | Non
         yield _finding("class_init_failed/input-params-not-json", part, place, problem=problem)
     else:
         yield from _judge_parameters(part, place, card["parameters"])
+        if card["name"]:
+            yield from judge_provider(part, place, card["name"], card["parameters"])
 
 
 def _judge_parameters(part: Declared, place: Spot, parameters: Any) -> Iterator[Finding]:
