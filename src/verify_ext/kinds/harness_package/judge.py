@@ -36,11 +36,12 @@ FALLBACK_DESCRIPTION = "Skill located in "
 
 def ask_to_construct(checked: Checked, place: Place) -> Ask | None:
     """Ask for every declared rail and tool to be imported and constructed."""
-    components = _classes(checked)
+    components = classes_of(checked)
     return Ask(request={"components": components}) if components else None
 
 
-def _classes(checked: Checked) -> list[dict[str, Any]]:
+def classes_of(checked: Checked) -> list[dict[str, Any]]:
+    """Return the declared rails and tools as jobs are asked for them."""
     return [
         {"id": part.id, "type": part.type, "module": part.facts["module"], "class": part.facts["class"]}
         for part in checked.components
@@ -192,7 +193,7 @@ def _same_names(extension: Extension, checked: Checked, seen: dict[str, Any]) ->
 
 def ask_to_load(checked: Checked, place: Place) -> Ask | None:
     """Ask for the package to be loaded through the harness's real entry."""
-    return Ask(request={"manifest": MANIFEST, "components": _classes(checked)})
+    return Ask(request={"manifest": MANIFEST, "components": classes_of(checked)})
 
 
 def judge_load(extension: Extension, checked: Checked, seen: Seen, usual: Seen | None) -> Iterator[Finding]:

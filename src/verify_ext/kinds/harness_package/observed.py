@@ -155,6 +155,7 @@ ACCEPT: dict[str, Any] = {
                 "required": ["name", "tool"],
             },
         },
+        "classes": {"type": "object", "additionalProperties": {"anyOf": [_CLASS, {"type": "null"}]}},
         "steps": {"type": "object", "additionalProperties": _RECORD},
         "files": {
             "type": "array",
@@ -173,5 +174,5 @@ ACCEPT: dict[str, Any] = {
             },
         },
     },
-    "required": ["error", "cards", "steps", "files"],
+    "required": ["error", "cards", "classes", "steps", "files"],
 }

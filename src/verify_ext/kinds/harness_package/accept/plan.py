@@ -26,7 +26,7 @@ from verify_ext.kinds.harness_package.acceptance import (
     ToolCall,
     ToolTest,
 )
-from verify_ext.kinds.harness_package.judge import MANIFEST
+from verify_ext.kinds.harness_package.judge import MANIFEST, classes_of
 from verify_ext.model import Checked, Declared
 
 BARE = "bare"
@@ -76,7 +76,11 @@ def ask_to_accept(checked: Checked, place: Place) -> Ask | None:
         folder = step.output(place)
         folder.mkdir()
         folder.chmod(0o777)  # the job is another user, who knows the folder's name
-    request = {"manifest": MANIFEST, "groups": [[_asked(step, place) for step in group] for group in groups]}
+    request = {
+        "manifest": MANIFEST,
+        "components": classes_of(checked),
+        "groups": [[_asked(step, place) for step in group] for group in groups],
+    }
     script = {step.id: _turns(step, place) for group in groups for step in group}
     return Ask(request=request, script=script)
 

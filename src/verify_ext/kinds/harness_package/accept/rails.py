@@ -56,7 +56,7 @@ def _raised(run: Run) -> Iterator[Finding]:
 def _own(run: Run, hook: Mapping[str, Any]) -> Declared | None:
     named = {"class": str(hook["class"]), "module": str(hook["module"])}
     for part in run.rails:
-        if same_class(named, {"class": part.facts["class"], "module": part.facts["module"]}):
+        if same_class(named, run.class_of(part)):
             return part
     return None
 

@@ -42,10 +42,14 @@ class Run:
         tools = {}
         for card in self.seen.observed["cards"]:
             for part in self.checked.components:
-                own = {"class": part.facts.get("class", ""), "module": part.facts.get("module", "")}
-                if part.type == "tool" and card["tool"] and same_class(card["tool"], own):
+                if part.type == "tool" and card["tool"] and same_class(card["tool"], self.class_of(part)):
                     tools[card["name"]] = part
         return tools
+
+    def class_of(self, part: Declared) -> dict[str, str]:
+        """Return what the declared class calls itself: a module may bind it under another name."""
+        found: dict[str, str] | None = self.seen.observed["classes"].get(part.id)
+        return found or {"class": part.facts.get("class", ""), "module": part.facts.get("module", "")}
 
     @property
     def rails(self) -> list[Declared]:

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .load import declared_class
 from .shown import Say, cut, error_of
 from .watching import Watch
 
@@ -50,7 +51,7 @@ class _Stage:
     async def play(self) -> dict[str, Any]:
         self._watch.mark_requests()
         self._watch.watch_files()
-        seen: dict[str, Any] = {"error": None, "cards": [], "steps": {}, "files": []}
+        seen: dict[str, Any] = {"error": None, "cards": [], "classes": {}, "steps": {}, "files": []}
         for group in self._request["groups"]:
             with self._watch.alone(group[0]["id"] if len(group) == 1 else None):
                 try:
@@ -61,6 +62,8 @@ class _Stage:
                     break
                 await asyncio.gather(*(asyncio.create_task(self._take(step)) for step in group))
         seen["cards"] = [self._card(card) for card in self._cards()]
+        for item in self._request["components"]:
+            seen["classes"][item["id"]] = declared_class(self._contract, self._root, item)
         return {**seen, "steps": self._watch.steps, "files": self._watch.files}
 
     def _cards(self) -> list[Any]:

@@ -97,7 +97,7 @@ async def _load(contract: Any, request: dict[str, Any], say: Say) -> dict[str, A
         seen["error"] = error_of(error, root)
         return seen
     seen["labels"] = [_shown_label(label, root) for label in contract.labels(loaded)]
-    seen["classes"] = {item["id"]: _declared_class(contract, root, item) for item in request["components"]}
+    seen["classes"] = {item["id"]: declared_class(contract, root, item) for item in request["components"]}
     seen["cards"] = [_registered(contract, card) for card in contract.cards(agent)]
     seen["rails"] = [_class_of(rail) for rail in contract.rails(agent)]
     for rail in contract.skill_rails(agent):
@@ -130,7 +130,7 @@ def _registered(contract: Any, card: Any) -> dict[str, Any]:
     }
 
 
-def _declared_class(contract: Any, root: Path, item: dict[str, Any]) -> dict[str, str] | None:
+def declared_class(contract: Any, root: Path, item: dict[str, Any]) -> dict[str, str] | None:
     """Return what the declared class calls itself: a module may bind it under another name."""
     try:
         return _names(contract.load_class(root, item["module"], item["class"]))
