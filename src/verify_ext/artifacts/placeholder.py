@@ -99,7 +99,7 @@ _CHATTER = re.compile(
     re.I,
 )
 _FIELD = re.compile(r"\{\{\s*[\w.]{1,40}\s*\}\}|\$\{[\w.]{1,40}\}|<<[\w ]{1,40}>>|%[A-Z_]{3,40}%")
-_MARKDOWN = re.compile(r"\*\*[^*\s][^*\n]{0,80}\*\*|^\|?\s*:?-{3,}:?\s*\|[\s|:-]*$|^#{1,6} \S|^```", re.M)
+_MARKDOWN = re.compile(r"\*\*[^*\s][^*\n]{0,80}\*\*|^\|?\s*:?-{3,}:?\s*\|[\s|:-]*$|^```", re.M)
 _MOJIBAKE = re.compile(r"Ã[\x80-\xbf©¨¤¶¼\x9f]|â€[™œ\x9d“”¦]|ï¿½|ä¸­|å›½|\ufffd{1,}")
 _GLYPHS = re.compile(r"[\u25a0\u25a1\ufffd]{4,}")
 

@@ -194,7 +194,11 @@ def _content(file: ArtifactFile, image: Any, expected: Expected, facts: dict[str
     if "A" in image.getbands() and image.getchannel("A").getextrema()[1] == 0:
         yield finding("image-transparent")
         return
-    extrema = image.convert("RGB").getextrema() if image.mode in ("P", "PA", "CMYK") else image.getextrema()
+    extrema = (
+        image.convert("RGBA" if image.mode in ("P", "PA") else "RGB").getextrema()[:3]
+        if image.mode in ("P", "PA", "CMYK")
+        else image.getextrema()
+    )
     bands = extrema if isinstance(extrema[0], tuple) else (extrema,)
     if all(low == high for low, high in bands):
         yield finding("image-one-colour")
