@@ -18,7 +18,7 @@ from verify_ext.kinds import all_kinds
 from verify_ext.model import Finding, Layer, Report
 from verify_ext.reading import Subject, read
 
-LIMITS = Limits(deadline_s=10)
+LIMITS = Limits(deadline_s=20)
 """Long enough for a loaded machine to load a package, short enough to wait for the hanging ones."""
 
 
