@@ -9,7 +9,7 @@ from verify_ext.codes import ENVIRONMENT_ERROR, Rule, Rules
 from verify_ext.harness.trouble import EnvironmentTrouble
 from verify_ext.source import file_spot
 
-SIGNALS_SINCE_LANDLOCK = 6
+NETWORK_SINCE_LANDLOCK, SIGNALS_SINCE_LANDLOCK = 4, 6
 
 RULES = Rules(
     Rule(
@@ -32,7 +32,8 @@ def described(found: Mapping[str, Any], uid: int) -> dict[str, Any]:
     """
     parts = found["parts"]
     return {
-        "network": "none" if "seccomp" in parts else "open",
+        # What is called may reach the scripted model; that it reaches nothing else is Landlock's to say.
+        "network": "none" if "seccomp" in parts and found["abi"] >= NETWORK_SINCE_LANDLOCK else "open",
         "landlock": found["abi"] if "landlock" in parts else None,
         "seccomp": "seccomp" in parts,
         "uid": uid if "uid" in parts else None,

@@ -377,7 +377,8 @@ class ReadyHarness:
     def _canary_problem(self, canary: Subject, exercise: Exercise, ended: Ended) -> str | None:
         outcome = ended.outcome
         if ended.seen is None:
-            return f"{exercise.name}: {outcome.malformed or outcome.disturbed or outcome.ending()}"
+            how = outcome.malformed or outcome.disturbed or outcome.ending()
+            return f"{exercise.name}: {how}{f' ({outcome.broken})' if outcome.broken else ''}"
         usual = self._baseline.get((canary.kind.name, exercise.name))
         baseline = None if usual is None else usual.seen
         found = exercise.judge(canary.extension, canary.checked, ended.seen, baseline)
