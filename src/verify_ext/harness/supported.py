@@ -69,9 +69,10 @@ class Correction:
 
 
 CORRECTIONS = (
-    # With filelock 4 every skill reads as "Skill located in <path>"; from 0.1.16.post20 on the list is
-    # right, and read_file and skill_tool fail ("Cannot release a lock … not held by this task").
-    Correction("0.1.16", "0.1.19.post2", "filelock<4"),
+    # With filelock 4 every skill reads as "Skill located in <path>".
+    Correction("0.1.16", "0.1.16.post1", "filelock<4"),
+    # With filelock 4 read_file and skill_tool fail: "Cannot release a lock … not held by this task".
+    Correction("0.1.19", "0.1.19.post2", "filelock<4"),
     # The harness imports sqlalchemy.ext.asyncio without asking for it; sqlalchemy 2.1 needs this.
     Correction("0.1.13", "0.1.14", "greenlet"),
 )

@@ -76,9 +76,12 @@ def _opening_failed(run: Run, step: str, part: Declared) -> str | None:
 
 
 def _opens_usually(run: Run) -> bool:
-    """Return whether our own known-good skill was opened in this harness: else the extension is not to blame."""
+    """Return whether our own known-good skill was opened in this harness: else the extension is not to blame.
+
+    Nor is the environment, for most packages have no skill: the canary itself need not open its own.
+    """
     if run.usual is None:
-        return True
+        return False
     usual = replace(run, seen=run.usual, usual=None)
     canary = Declared(type="skill", name=CANARY_SKILL, location=run.checked.location)
     return _opening_failed(usual, skill_step(0), canary) is None
