@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,25 @@ def remove(folder: Path) -> None:
         os.rmdir(folder)
 
 
+def make_readable(*open_folders: Path) -> None:
+    """Let this user read what jobs have left below folders that they may list, when they have ended.
+
+    Root in a container may lack the right over other users' files, and temporary files are their
+    owner's alone; so each owner opens up his own.
+    """
+    if os.geteuid() != 0:
+        return
+    owners = set()
+    for here, folders, files in (step for folder in open_folders for step in os.walk(folder)):
+        for name in (*folders, *files):
+            with contextlib.suppress(OSError):
+                status = os.lstat(os.path.join(here, name))
+                if status.st_uid and not status.st_mode & stat.S_IROTH:
+                    owners.add(status.st_uid)
+    for uid in owners:
+        _run_as(uid, [os.fsencode(folder) for folder in open_folders], _OPEN_UP)
+
+
 def _left_by_others(folder: Path) -> dict[int, list[bytes]]:
     """Return other users' folders that are still there, and those that hold something of theirs."""
     found: dict[int, list[bytes]] = {}
@@ -61,8 +81,16 @@ def _left_by_others(folder: Path) -> dict[int, list[bytes]]:
 
 
 def _empty_as(uid: int, folders: list[bytes]) -> None:
+    _run_as(uid, folders)
+
+
+_OPEN_UP = "open-up"
+
+
+def _run_as(uid: int, folders: list[bytes], *arguments: str) -> None:
+    """Run this module as a program by another user."""
     subprocess.run(
-        [sys.executable, "-I", "-S", __file__],
+        [sys.executable, "-I", "-S", __file__, *arguments],
         input=b"\0".join(folders),
         user=uid,
         group=uid,
@@ -126,6 +154,21 @@ def _folders(here: int) -> Iterator[str]:
                 os.unlink(name, dir_fd=here)
 
 
+def _open_up_own(folder: Path) -> None:
+    """Make readable what this user owns below a folder; links are left alone."""
+    for here, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            with contextlib.suppress(OSError):  # somebody else's, or a link
+                handle = os.open(os.path.join(here, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    os.fchmod(
+                        handle, os.fstat(handle).st_mode & 0o7777 | (0o555 if name in folders else 0o444)
+                    )
+                finally:
+                    os.close(handle)
+
+
 if __name__ == "__main__":
+    work = _open_up_own if sys.argv[1:] == [_OPEN_UP] else _empty
     for each in sys.stdin.buffer.read().split(b"\0"):
-        _empty(Path(os.fsdecode(each)))
+        work(Path(os.fsdecode(each)))

@@ -17,6 +17,7 @@ from verify_ext.kinds import Place, Seen
 from verify_ext.kinds.harness_package.accept.plan import Step, acceptance, plan, tool_step
 from verify_ext.kinds.harness_package.accept.results import path_claims, result_of_step
 from verify_ext.model import Checked, Extension
+from verify_ext.scratch import make_readable
 from verify_ext.source import SourceError, read_bytes
 
 STATE_FOLDER = ".state"
@@ -57,6 +58,7 @@ def inspect(extension: Extension, checked: Checked, place: Place, seen: Seen) ->
     """Look at the job's folder. Raises nothing for what is in it."""
     spec = acceptance(checked)
     assert spec is not None  # without one there is no job
+    make_readable(place.root, place.output, place.folder / "work", place.folder / "home")
     steps = {step.id: step for group in plan(spec, checked.components, place.repeat) for step in group}
     wanted: dict[tuple[str, str], tuple[Path, Expected]] = {}
     made: dict[tuple[str, str], Made] = {}
