@@ -194,10 +194,10 @@ def test_a_harness_that_does_not_start_is_left_to_the_canary(
     steps: list[str] = []
     ensure_environment(chosen("0.1.18"), tmp_path / "cache", steps.append)
     assert steps[-1] == "openjiuwen==0.1.18 did not start: OSError: no disk"
-    index.files |= wheel("openjiuwen", "0.1.19", files={"openjiuwen.py": "import time; time.sleep(60)"})
+    index.files |= wheel("openjiuwen", "0.1.20", files={"openjiuwen.py": "import time; time.sleep(60)"})
     monkeypatch.setattr(environments, "WARM_UP_LIMIT_S", 0.5)
-    ensure_environment(chosen("0.1.19"), tmp_path / "cache", steps.append)
-    assert steps[-1] == "openjiuwen==0.1.19 did not start within 0.5 seconds"
+    ensure_environment(chosen("0.1.20"), tmp_path / "cache", steps.append)
+    assert steps[-1] == "openjiuwen==0.1.20 did not start within 0.5 seconds"
 
 
 def start_builder(cache: Path) -> subprocess.Popen[str]:

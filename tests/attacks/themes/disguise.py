@@ -16,8 +16,8 @@ def _no_tool(package: Path) -> None:
         package / TOOL,
         """                input_params={
                     "type": "object",
-                    "properties": {"text": {"type": "string"}},
-                    "required": ["text"],
+                    "properties": {"text": {"type": "string"}, "output_path": {"type": "string"}},
+                    "required": ["text", "output_path"],
                 },
 """,
         "",
