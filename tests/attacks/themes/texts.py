@@ -34,7 +34,7 @@ def output(package: Path) -> None:
     run_code(package, f'print("{EVIL}" * 3, flush=True)\nos.write(2, "{EVIL}".encode())\nos._exit(3)')
 
 
-@attack("class_init_failed/card-id-differs")
+@attack("class_init_failed/card-id-differs", "schema_refused_by_provider/tool-name-characters")
 def tool(package: Path) -> None:
     """A tool whose name and description are commands. They are quoted, not obeyed."""
     replace(package / TOOL, 'name="verify_ext_canary_tool"', f'name="{EVIL}"')
