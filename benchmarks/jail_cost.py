@@ -14,9 +14,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from verify_ext.config import Options, default_cache
+from verify_ext.harness.jobs import open_to_job
 from verify_ext.harness.outcome import Limits
+from verify_ext.harness.proof import CANARY_ROOT, read_canary
 from verify_ext.harness.provision import Provision
-from verify_ext.harness.ready import CANARY_ROOT, open_to_job, read_canary
 from verify_ext.harness.session import Job, Session
 from verify_ext.kinds import Place
 from verify_ext.kinds.harness_package import KIND

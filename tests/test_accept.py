@@ -82,7 +82,7 @@ def test_a_wrong_spec_is_no_fault_of_the_structure(living: Living, good_package:
 def test_repeated_calls_must_agree(
     living: Living, good_package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(living.ready, "_repeat", 3)
+    monkeypatch.setattr(living.ready, "runner", changed(living.ready.runner, repeat=3))
     assert [finding.id for finding in living.report(good_package).findings] == []
     replace(good_package / "tools/deck_tool.py", "len(deck.slides)", "__import__('random').random()")
     errors = [finding.id for finding in living.report(good_package).findings]
@@ -105,7 +105,7 @@ def test_a_skill_that_cannot_be_opened(living: Living, good_package: Path) -> No
 
 
 def test_the_canary_has_been_through_the_loop(living: Living) -> None:
-    ended = living.ready._baseline["harness-package", "accept"]
+    ended = living.ready.proof._baseline["harness-package", "accept"]
     assert ended.seen is not None
     assert ended.seen.observed["steps"]["tool-0"]["calls"]
     assert ended.seen.transcript["skill-0"]
@@ -115,7 +115,7 @@ def test_a_lost_model_blames_nobody(
     living: Living, good_package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even with less time than the loop needs: then it is the deadline that is said."""
-    session = living.ready._session
+    session = living.ready.runner.session
     monkeypatch.setattr(session, "limits", changed(session.limits, memory_bytes=1 << 70))
     report = living.report(good_package)
     assert {finding.id for finding in report.findings} == {"environment_error/job-not-started"}

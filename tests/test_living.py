@@ -135,7 +135,7 @@ def test_a_harmless_variant_gives_no_finding(variant: Mutation, living: Living, 
 def test_a_job_that_cannot_be_started_blames_nobody(
     living: Living, good_package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = living.ready._session
+    session = living.ready.runner.session
     # More memory than a limit can say: confining the job fails before the extension is touched.
     monkeypatch.setattr(session, "limits", changed(session.limits, memory_bytes=1 << 70))
     report = living.report(good_package)
@@ -147,7 +147,8 @@ def test_a_job_that_cannot_be_started_blames_nobody(
 def test_a_scratch_folder_that_cannot_be_written_blames_nobody(
     living: Living, good_package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(living.ready, "_scratch", Path("/proc/self/nowhere"))
+    runner = changed(living.ready.runner, scratch=Path("/proc/self/nowhere"))
+    monkeypatch.setattr(living.ready, "runner", runner)
     report = living.report(good_package)
     assert [each.id for each in report.findings] == ["environment_error/scratch-unusable"]
     assert report.gate.exit_code == 4

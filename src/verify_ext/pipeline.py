@@ -27,9 +27,10 @@ from verify_ext.events import (
 )
 from verify_ext.harness.choice import Chosen
 from verify_ext.harness.environments import Environment
+from verify_ext.harness.proof import breaks_harness
 from verify_ext.harness.protections import demand
 from verify_ext.harness.provision import Plan, Provision
-from verify_ext.harness.ready import ReadyHarness, breaks_harness, open_harness, result_of
+from verify_ext.harness.ready import ReadyHarness, open_harness
 from verify_ext.harness.session import SessionError
 from verify_ext.harness.trouble import EnvironmentTrouble
 from verify_ext.kinds import Kind, all_kinds
@@ -142,7 +143,7 @@ def _worth_exercising(requirement: str, subjects: Sequence[Subject], log: EventL
             yield subject
             continue
         for exercise in subject.kind.exercises:
-            log.append(result_of(subject, exercise, requirement, (), reached=False, skipped=True))
+            log.append(subject.skipped(exercise, requirement))
 
 
 def _exercise_in(
@@ -171,7 +172,7 @@ def _exercise_in(
             for subject in subjects:
                 exercise = subject.kind.exercises[0]
                 found = [breaks_harness(subject, requirement, trouble.finding.message)]
-                log.append(result_of(subject, exercise, requirement, found, reached=False))
+                log.append(subject.result(exercise, requirement, found, reached=False))
             _unjudged(requirement, subjects, log)
 
 
@@ -201,7 +202,7 @@ def _exercise(ready: ReadyHarness, subject: Subject, plan: Plan, log: EventLog) 
         rest = [exercise for exercise in subject.kind.exercises if exercise.name not in done]
         for exercise in rest[:1]:
             found = [unexpected(error)]
-            log.append(result_of(subject, exercise, ready.requirement, found, reached=False))
+            log.append(subject.result(exercise, ready.requirement, found, reached=False))
 
 
 def _unjudged(requirement: str, subjects: Sequence[Subject], log: EventLog) -> None:

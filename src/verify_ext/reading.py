@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from verify_ext.bugs import unexpected
@@ -16,8 +16,8 @@ from verify_ext.events import (
     verdict_of,
 )
 from verify_ext.evidence.digest import PackageTooLarge, UnreadableFile, digest
-from verify_ext.kinds import Kind
-from verify_ext.model import Checked, Extension, Finding, Layer, Severity
+from verify_ext.kinds import Exercise, Kind
+from verify_ext.model import Artifact, Checked, Extension, Finding, Layer, Severity, Verdict
 from verify_ext.source import Spot, file_spot
 
 UNREADABLE = "unreadable"
@@ -101,6 +101,47 @@ class Subject:
                 verdict=verdict_of(self.criteria),
                 findings=self.criteria,
             )
+
+    def result(
+        self, exercise: Exercise, harness: str, found: Sequence[Finding | Artifact], *, reached: bool
+    ) -> CheckResult:
+        """Return the event for one exercise, its verdict taken from its findings.
+
+        `reached` says whether the exercise got to its end: components without a finding of their own
+        have passed only then.
+        """
+        findings = tuple(each for each in found if isinstance(each, Finding))
+        return CheckResult(
+            extension=self.extension.path,
+            harness=harness,
+            exercise=exercise.name,
+            layer=exercise.layer,
+            verdict=verdict_of(findings),
+            components=component_verdicts(self._ids(exercise), findings, reached=reached),
+            findings=findings,
+            artifacts=tuple(each for each in found if isinstance(each, Artifact)),
+        )
+
+    def skipped(self, exercise: Exercise, harness: str) -> CheckResult:
+        """Return the event for an exercise that is left out after a failure."""
+        return self._all(exercise, harness, Verdict.SKIPPED)
+
+    def absent(self, exercise: Exercise, harness: str) -> CheckResult:
+        """Return the event for an exercise that found nothing to exercise."""
+        return self._all(exercise, harness, exercise.absent)
+
+    def _all(self, exercise: Exercise, harness: str, verdict: Verdict) -> CheckResult:
+        return CheckResult(
+            extension=self.extension.path,
+            harness=harness,
+            exercise=exercise.name,
+            layer=exercise.layer,
+            verdict=verdict,
+            components=tuple((name, verdict) for name in self._ids(exercise)),
+        )
+
+    def _ids(self, exercise: Exercise) -> list[str]:
+        return [part.id for part in self.checked.components if part.type in exercise.component_types]
 
 
 def read(extension: Extension, kind: Kind) -> Subject:

@@ -28,7 +28,7 @@ from typing import Any
 
 from tests.attacks.catalogue import Attack
 from tests.mutations.edit import replace
-from verify_ext.harness.ready import CANARY_ROOT
+from verify_ext.harness.proof import CANARY_ROOT
 
 MEANS = Path(__file__).with_name("means.py")
 TIMEOUT_S = 15
