@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from verify_ext import __version__
-from verify_ext.exit_codes import EXIT_BUG, EXIT_UNDECIDED, EXIT_USAGE
+from verify_ext.exit_codes import EXIT_BUG, EXIT_NOTHING, EXIT_UNDECIDED, EXIT_USAGE
 
 if TYPE_CHECKING:
     from verify_ext.config import Options
     from verify_ext.events import EventLog
     from verify_ext.model import Report
 
-COMMANDS = ("run", "prepare", "verify", "report", "artifact", "explain", "doctor")
+COMMANDS = ("run", "prepare", "verify", "report", "init", "artifact", "explain", "doctor")
 
 _EPILOG = """\
 Plain `verify-ext PATHS` is prepare, verify and report in a row.
@@ -104,6 +104,11 @@ def _parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="show the results of an earlier verify")
     report.add_argument("results", type=Path, metavar="RESULTS", help="the results.json that verify wrote")
     report.set_defaults(command=_report)
+    init = commands.add_parser(
+        "init", help="write a first acceptance spec, made from the cards of an extension's own tools"
+    )
+    init.set_defaults(command=_init)
+    _add_selection(init)
     artifact = commands.add_parser(
         "artifact",
         help="say whether files are what they claim to be: PPTX, DOCX, XLSX, PDF, images, JSON, CSV, ZIP",
@@ -279,16 +284,38 @@ def _write(path: Path, text: str) -> None:
 def _prepare(parsed: argparse.Namespace) -> int:
     from verify_ext.model import Fault
     from verify_ext.pipeline import prepare
-    from verify_ext.report.annotations import log_line
 
     options = _options(parsed, offline=False)
     report = _recorded(lambda log: prepare(options, log))
-    for finding in report.findings:
-        print(f"{log_line(finding)}\n  {finding.remedy}")
+    _print_findings(report)
     # What an extension is to blame for is said again by verify, which also decides about it.
     blamed = {finding.fault for finding in report.findings if finding.severity == "error"} - {Fault.EXTENSION}
     cancelled = report.gate.exit_code > 128
     return report.gate.exit_code if blamed or cancelled else 0
+
+
+def _init(parsed: argparse.Namespace) -> int:
+    from verify_ext.initialize import Said, initialize
+    from verify_ext.report.text import inert, visible
+
+    options = _options(parsed, offline=False)
+    said: list[Said] = []
+    report = _recorded(lambda log: said.extend(initialize(options, log)))
+    _print_findings(report)
+    for each in said:
+        print(inert(visible(each.text)))
+    if any(each.failed for each in said):
+        return EXIT_USAGE
+    there_already = said and report.gate.exit_code == EXIT_NOTHING
+    return 0 if there_already else report.gate.exit_code
+
+
+def _print_findings(report: Report) -> None:
+    from verify_ext.report.annotations import log_line
+
+    for finding in report.findings:
+        if finding.severity == "error":
+            print(f"{log_line(finding)}\n  {finding.remedy}")
 
 
 def _recorded(use_case: Callable[[EventLog], None]) -> Report:

@@ -304,6 +304,28 @@ def relative_temporary_files(package: Path) -> None:
     )
 
 
+def touched_before_it_is_written(package: Path) -> None:
+    """Path.touch makes what is not there, and does no harm to what is there."""
+    replace(
+        package / "tools/deck_tool.py",
+        "        deck.save(str(path))",
+        "        path.touch()\n        assert path.stat().st_size == 0\n"
+        "        deck.save(str(path))\n        path.touch()\n        assert path.stat().st_size > 0",
+    )
+
+
+def copied_with_its_times(package: Path) -> None:
+    """shutil.copy2 sets modes and times of the copy."""
+    replace(
+        package / "tools/deck_tool.py",
+        "        deck.save(str(path))",
+        "        import shutil, tempfile\n"
+        "        with tempfile.TemporaryDirectory() as folder:\n"
+        '            deck.save(f"{folder}/draft.pptx")\n'
+        '            shutil.copy2(f"{folder}/draft.pptx", path)',
+    )
+
+
 def seed_spec(package: Path) -> None:
     """The spec that the seed recommends, with the names of this package and nothing of ours."""
     (package / SPEC).write_text(

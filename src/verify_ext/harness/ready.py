@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from verify_ext.harness.provision import Plan
 from verify_ext.harness.scripted_model import ScriptedModel
 from verify_ext.harness.session import Session, SessionError
 from verify_ext.harness.trouble import EnvironmentTrouble
-from verify_ext.kinds import Exercise, Kind
+from verify_ext.kinds import Exercise, Kind, Seen
 from verify_ext.model import Artifact, Finding, HarnessState, Layer, Verdict
 from verify_ext.reading import Subject
 from verify_ext.source import Spot, file_spot, line_spot
@@ -90,10 +90,12 @@ class ReadyHarness:
         """End every job, at once. What was running raises SessionError."""
         self.runner.session.close()
 
-    def exercise(self, subject: Subject, plan: Plan) -> Iterator[CheckResult]:
+    def exercise(
+        self, subject: Subject, plan: Plan, watch: Callable[[Exercise, Seen], None] | None = None
+    ) -> Iterator[CheckResult]:
         """Run the exercises of a subject in order; after a failed one the rest is skipped.
 
-        Raises SessionError.
+        `watch` is shown what each of them saw. Raises SessionError.
         """
         verdict = verdict_of(subject.structure)
         beforehand = list(plan.findings)
@@ -109,11 +111,17 @@ class ReadyHarness:
             if beforehand:
                 result = subject.result(exercise, self.requirement, beforehand, reached=False)
             else:
-                result = self._judged(subject, exercise, plan.paths)
+                result = self._judged(subject, exercise, plan.paths, watch)
             verdict = result.verdict
             yield result
 
-    def _judged(self, subject: Subject, exercise: Exercise, paths: tuple[Path, ...]) -> CheckResult:
+    def _judged(
+        self,
+        subject: Subject,
+        exercise: Exercise,
+        paths: tuple[Path, ...],
+        watch: Callable[[Exercise, Seen], None] | None,
+    ) -> CheckResult:
         """Run one exercise and judge what was seen."""
 
         def judged(found: Sequence[Finding | Artifact], *, reached: bool) -> CheckResult:
@@ -131,6 +139,8 @@ class ReadyHarness:
             return judged([RULES.finding(rule, place, problem=problem)], reached=False)
         if ended is None:
             return subject.absent(exercise, self.requirement)
+        if ended.seen is not None and watch is not None:
+            watch(exercise, ended.seen)
         outcome = ended.outcome
         try:
             found = list(self._judgement(subject, exercise, ended))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,19 @@ class Exercise:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Draft:
+    """How a first acceptance spec of a kind is written (`verify-ext init`).
+
+    The first of `file_names` is written, unless one of them is there. `write` gets the extension's
+    name, what the static check declared and what `exercise` saw, and returns the file's text.
+    """
+
+    file_names: tuple[str, ...]
+    exercise: str
+    write: Callable[[str, Checked, Mapping[str, Any]], str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Kind:
     """A kind of extension; `name` is what `results.json` calls it, `job` the folder of its jobs."""
 
@@ -84,6 +97,7 @@ class Kind:
     check: Callable[[Extension], Checked]
     job: Path | None
     exercises: tuple[Exercise, ...]
+    draft: Draft | None = None
 
 
 def all_kinds() -> tuple[Kind, ...]:

@@ -18,7 +18,8 @@ _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 _NUMBER, _ARCHITECTURE = 0, 4
-_ARGUMENTS = (16, 24)  # the low halves of the first and the second
+_ARGUMENTS = (16, 24, 32)  # the low halves of the first, the second and the third
+_HIGH = 4  # from the low half of an argument to its high one, on machines that are little-endian
 _X32 = 0x40000000
 
 _NAMESPACES = 0x7E020000  # every CLONE_NEW* flag of clone(2)
@@ -76,7 +77,12 @@ _ON_ITSELF: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
 _ATTRIBUTES: dict[str, tuple[int | None, int | None]] = {
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
     "chown": (92, None), "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54),
-    "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
+}  # fmt: skip
+# Of these, the argument that holds the times. Where it is NULL ("now"), a path is only touched, and
+# whoever touches one that is not there must be told so: Path.touch then makes it, and is content if
+# it is there and the times stay as they are.
+_TIMES: dict[str, tuple[int | None, int | None, int]] = {
+    "utime": (132, None, 1), "utimes": (235, None, 1), "futimesat": (261, None, 2), "utimensat": (280, 88, 2),
 }  # fmt: skip
 # The same for what file systems need not offer, and mostly do not: whoever tries goes on without.
 _EXTENDED_ATTRIBUTES: dict[str, tuple[int | None, int | None]] = {
@@ -135,6 +141,7 @@ def _filter(column: int, architecture: int, tcp: bool, attributes: bool) -> Iter
     yield from _all(_EXTENDED_ATTRIBUTES, column, errno.EOPNOTSUPP)
     if attributes:
         yield from _all(_ATTRIBUTES, column, 0)
+        yield from _times(column)
     for numbers, itself in _ON_ITSELF.values():
         yield from _if_called(numbers[column], *_only(*((value,) for value in itself)))
     # clone3 hides its flags behind a pointer; without it libc uses clone, whose flags can be seen.
@@ -167,6 +174,28 @@ def _all(calls: dict[str, tuple[int | None, int | None]], column: int, error: in
         number = numbers[column]
         if number is not None:
             yield from _if_called(number, _refused(error))
+
+
+def _times(column: int) -> Iterator[_Instruction]:
+    """Yield instructions that say of times that they were set, except where a path is touched."""
+    for name, (*numbers, argument) in _TIMES.items():
+        number, done = numbers[column], _refused(0)
+        if number is None:
+            continue
+        tests = [*_unless_null(_ARGUMENTS[argument], done)]
+        if name == "utimensat":  # without a path it is about an open file, which is there
+            tests += [*_unless_null(_ARGUMENTS[1], _refused(errno.EACCES)), done]
+        else:
+            tests.append(_refused(errno.EACCES))
+        yield from _if_called(number, *tests)
+
+
+def _unless_null(argument: int, answer: _Instruction) -> Iterator[_Instruction]:
+    """Yield instructions that answer at once if an argument, a pointer, is not NULL."""
+    for half in (argument, argument + _HIGH):
+        yield _Instruction(_LOAD, 0, 0, half)
+        yield _Instruction(_EQUAL, 1, 0, 0)
+        yield answer
 
 
 def _only(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from verify_ext.kinds import Exercise, Kind
+from verify_ext.kinds import Draft, Exercise, Kind
 from verify_ext.kinds.harness_package import observed
 from verify_ext.kinds.harness_package.accept.files import inspect
 from verify_ext.kinds.harness_package.accept.judge import judge_acceptance
 from verify_ext.kinds.harness_package.accept.plan import ask_to_accept
+from verify_ext.kinds.harness_package.acceptance_spec import NAMES
 from verify_ext.kinds.harness_package.check import check
+from verify_ext.kinds.harness_package.first_spec import first_spec
 from verify_ext.kinds.harness_package.judge import (
     ask_to_construct,
     ask_to_load,
@@ -51,4 +53,5 @@ KIND = Kind(
             absent=Verdict.UNCHECKED,
         ),
     ),
+    draft=Draft(file_names=NAMES, exercise="construct", write=first_spec),
 )
