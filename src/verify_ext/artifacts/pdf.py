@@ -213,28 +213,35 @@ class _Document:
 
     def _open(self) -> Any:
         """Open the document as viewers do; where strict readers differ, say so."""
+        try:
+            reader = self._reader(strict=True)
+            len(reader.pages)
+        except Exception as error:  # noqa: BLE001 - whatever strict reading stumbles over
+            return self._opened_leniently(error)
+        reader.strict = False  # for what is read later: content that viewers show
+        return reader
+
+    def _reader(self, *, strict: bool) -> Any:
         from pypdf import PdfReader
+
+        reader = PdfReader(io.BytesIO(self._data), strict=strict)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise _Unreadable(self._finding("pdf-encrypted"))
+        return reader
+
+    def _opened_leniently(self, refusal: Exception) -> Any:
         from pypdf.errors import PdfReadError, PyPdfError
 
         try:
-            reader = PdfReader(io.BytesIO(self._data), strict=False)
-            if reader.is_encrypted and not reader.decrypt(""):
-                raise _Unreadable(self._finding("pdf-encrypted"))
+            reader = self._reader(strict=False)
             root: Any = reader.trailer["/Root"]
             root["/Pages"]
         except _Unreadable:
             raise
         except (PdfReadError, PyPdfError, KeyError, TypeError, ValueError, AttributeError, OSError) as error:
             reader = self._rebuilt(error)
-        try:
-            strict = PdfReader(io.BytesIO(self._data), strict=True)
-            if strict.is_encrypted:
-                strict.decrypt("")
-            len(strict.pages)
-        except Exception as error:  # noqa: BLE001 - whatever strict reading stumbles over
-            header = self._data.find(b"%PDF-")
-            if header <= 0 and not self.found:  # junk before the header is usual
-                self.say("pdf-strict", problem=str(error)[:160] or type(error).__name__)
+        if self._data.find(b"%PDF-") <= 0 and not self.found:  # junk before the header is usual
+            self.say("pdf-strict", problem=str(refusal)[:160] or type(refusal).__name__)
         return reader
 
     def _finding(self, rule: str, **words: Any) -> Finding:

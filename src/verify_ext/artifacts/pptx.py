@@ -187,6 +187,9 @@ _DRAWN = (
     " | //p:bg | //p:sp[not(p:nvSpPr/p:nvPr/p:ph)]/p:spPr/a:prstGeom[../a:solidFill or ../a:gradFill or ../a:ln])"
 )
 
+_ATTRIBUTES = {"srgbClr": ("val",), "prstGeom": ("prst",), "off": ("x", "y"), "ext": ("cx", "cy")}
+_READ_OF_DRAWINGS = (*_ATTRIBUTES, "txBody", "tbl")
+
 
 class _Deck:
     """What was seen of a presentation, part by part."""
@@ -299,37 +302,48 @@ class _Deck:
             self._say("pptx-empty-placeholder", "artifact_placeholder_output", part=part.name)
 
     def _drawing(self, part: Part, tree: Any, names: dict[str, str]) -> None:
-        """Check what shapes on slides, layouts and masters are made of."""
-        for value in set(map(str, tree.xpath("//a:srgbClr/@val", namespaces=names))):
+        """Check what shapes on slides, layouts and masters are made of, in one walk over them."""
+        drawn, own = f"{{{names['a']}}}", f"{{{names['p']}}}"
+        values: dict[tuple[str, str], set[str]] = {}
+        ids: dict[str, int] = {}
+        for element in tree.iter(
+            *(drawn + name for name in _READ_OF_DRAWINGS), own + "txBody", own + "cNvPr"
+        ):
+            name = element.tag.rpartition("}")[2]
+            for attribute in _ATTRIBUTES.get(name, ()):
+                value = element.get(attribute)
+                if value is not None:
+                    values.setdefault((name, attribute), set()).add(value)
+            if name == "txBody" and element.find(drawn + "p") is None:
+                self._say("pptx-text-without-paragraph", part=part.name)
+            elif name == "tbl":
+                self._table(part, element, names)
+            elif name == "cNvPr" and (number := element.get("id")) is not None:
+                ids[number] = ids.get(number, 0) + 1
+        self._values(part, values)
+        if str(tree.tag).endswith("}sld"):
+            for number in sorted(number for number, count in ids.items() if count > 1)[:1]:
+                self._say("pptx-shape-id-twice", part=part.name, id=number)
+
+    def _values(self, part: Part, values: dict[tuple[str, str], set[str]]) -> None:
+        for value in values.get(("srgbClr", "val"), ()):
             if not _COLOUR.match(value):
                 self._say("pptx-colour", part=part.name, value=repr(value)[:60])
-        for value in set(map(str, tree.xpath("//a:prstGeom/@prst", namespaces=names))) - PRESET_SHAPES:
+        for value in values.get(("prstGeom", "prst"), set()) - PRESET_SHAPES:
             self._say("pptx-shape-unknown", part=part.name, value=repr(value)[:60])
-        if tree.xpath("boolean(//p:txBody[not(a:p)] | //a:txBody[not(a:p)])", namespaces=names):
-            self._say("pptx-text-without-paragraph", part=part.name)
-        for name, path in (
-            ("x", "//a:off/@x"),
-            ("y", "//a:off/@y"),
-            ("cx", "//a:ext/@cx"),
-            ("cy", "//a:ext/@cy"),
-        ):
-            for value in set(map(str, tree.xpath(path, namespaces=names))):
-                if not _is_length(value, negative=name in "xy"):
-                    self._say("pptx-number", part=part.name, name=name, value=value[:40])
-        for table in tree.iterfind(".//a:tbl", names):
-            columns = len(table.findall("a:tblGrid/a:gridCol", names))
-            for row in table.iterfind("a:tr", names):
-                cells = len(row.findall("a:tc", names))
-                if cells != columns:
-                    words: dict[str, Any] = {"actual": str(cells), "expected": str(columns)}
-                    self._say("pptx-table-row", part=part.name, **words)
-        ids = (
-            list(map(str, tree.xpath("//p:cNvPr/@id", namespaces=names)))
-            if str(tree.tag).endswith("}sld")
-            else []
-        )
-        for number in sorted({each for each in ids if ids.count(each) > 1})[:1] if len(ids) < 2_000 else ():
-            self._say("pptx-shape-id-twice", part=part.name, id=number)
+        for name in ("off", "ext"):
+            for attribute in _ATTRIBUTES[name]:
+                for value in values.get((name, attribute), ()):
+                    if not _is_length(value, negative=name == "off"):
+                        self._say("pptx-number", part=part.name, name=attribute, value=value[:40])
+
+    def _table(self, part: Part, table: Any, names: dict[str, str]) -> None:
+        columns = len(table.findall("a:tblGrid/a:gridCol", names))
+        for row in table.iterfind("a:tr", names):
+            cells = len(row.findall("a:tc", names))
+            if cells != columns:
+                words: dict[str, Any] = {"actual": str(cells), "expected": str(columns)}
+                self._say("pptx-table-row", part=part.name, **words)
 
     def findings(self) -> Iterator[Finding]:
         yield from self._found
